@@ -9,6 +9,7 @@ import { repeat } from '../../shared/repeat.ts'
 import type { HealthFault } from '../../shared/schemas/health.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import type { EdgeSettings } from '../config/edge.ts'
+import type { Tickets } from '../core/access/tickets.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import type { BoxActivity } from '../core/boxes/activity.ts'
 import type { Boxes } from '../core/boxes/boxes.ts'
@@ -47,7 +48,7 @@ export interface EdgeParts {
   /** Lists its problems, for the health report. */
   problems(): Promise<HealthFault[]>
   /** Supplies the backend, for which earlier requests of the edge have waited. */
-  useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken' | 'runtime'>): void
+  useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken' | 'runtime' | 'tickets'>): void
 }
 
 /**
@@ -92,10 +93,10 @@ export async function openEdge(
   return {
     ...{ edge, routes, address, claims },
     problems: async () => [...(await edge.problems()), ...(await leads.problems())],
-    useBackend: ({ boxes, activity, verifyToken, runtime }) =>
+    useBackend: ({ boxes, activity, verifyToken, runtime, tickets }) =>
       backend.resolve(
         wireEdgeBackend({
-          ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, verifyToken, runtime },
+          ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, tickets, verifyToken, runtime },
           loopbackAtOnce: settings.limits.portConnectionsAtOnce,
           reserved: settings.edge.reservedDomains,
           ...{ prober: netProber, clock, logger },
@@ -128,6 +129,7 @@ export interface EdgeBackendParts {
   reserved: readonly string[]
   boxes: Pick<Boxes, 'resume'>
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
+  tickets: Pick<Tickets, 'check' | 'take'>
   activity: Pick<BoxActivity, 'begin'>
   verifyToken: TokenVerifier
   runtime: Pick<Runtime, 'connect'>
@@ -140,13 +142,14 @@ export interface EdgeBackendParts {
 
 /** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
 export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
-  const { grants, hosts, leads, address, tokens, verifyToken, clock, logger } = parts
+  const { grants, hosts, leads, address, tokens, tickets, verifyToken, clock, logger } = parts
   tokens.onRevoke(() => grants.revokeEnded())
   const failedAuth = createFailedAuthLimit({ clock })
   const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
   const access = createAccess({ verifyToken, checkAlive, grants, failedAuth })
   const gate = createGate({ hosts, address, access, waker: createWaker(parts) })
-  const signIn = createSignIn({ hosts, address, access, grants, codes: createSignInCodes({ clock }), failedAuth })
+  const codes = createSignInCodes({ clock })
+  const signIn = createSignIn({ hosts, address, access, grants, codes, tickets, failedAuth })
   const certifies = createCertifier({ hosts, leads, address, reserved: parts.reserved, clock, logger })
   const loopback = new Loopback({ ...parts, atOnce: parts.loopbackAtOnce })
   return createEdgeBackend({ gate, leads, signIn, certifies, loopback, grants, address, clock, logger })

@@ -51,6 +51,7 @@ import type { Handlers, StreamHandlers } from '../handlers/common/call.ts'
 import { guardPool } from '../handlers/common/pool-guard.ts'
 import { createPortHandlers } from '../handlers/edge/ports.ts'
 import { createPublishingHandlers } from '../handlers/edge/publishing.ts'
+import { createUrlTicketHandlers } from '../handlers/edge/url-tickets.ts'
 import { createHistoryHandlers } from '../handlers/events/events.ts'
 import { createCommandHandlers, createExecHandlers, createSessionHandlers } from '../handlers/exec/exec.ts'
 import { createFileHandlers } from '../handlers/files/files.ts'
@@ -188,7 +189,9 @@ function wireAccess(parts: HandlerParts, boxes: Boxes) {
   }
 }
 
-type ServiceOperations = ReturnType<typeof createServiceHandlers> & ReturnType<typeof createPublishingHandlers>
+type ServiceOperations = ReturnType<typeof createServiceHandlers> &
+  ReturnType<typeof createPublishingHandlers> &
+  ReturnType<typeof createUrlTicketHandlers>
 
 /** Wires services, their deployments, and the domains of services and boxes. */
 function wireServices(
@@ -213,6 +216,7 @@ function wireServices(
       ...{ clock, outputs, actorContext, services, deploys, serviceReplies, logStreams, tickets, dataUrl },
     }),
     ...createPublishingHandlers({ publishing, services, replies, serviceReplies }),
+    ...createUrlTicketHandlers({ boxes, routes, address, tickets }),
   }
 }
 

@@ -77,7 +77,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   const trail = createAuditTrail({ store, clock, logger, keepsCommands: settings.auditCommands })
   closers.add('audit', () => trail.flush())
   const reception = createReception(parts, trail)
-  const { tickets } = reception
+  const { tickets, verifyToken } = reception
   const dataUrl = settings.data.url ?? originOf(data, listening.data)
   const { feed, auditLog, wrapChannel, closeHistories } = await openHistories(parts, trail)
   const logStreams = createLogStreams({ ...deployment, outputs: parts.drivers.outputs, clock })
@@ -90,7 +90,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
     dataUrl,
   })
   const { activity, drivers } = parts
-  parts.edge.useBackend({ boxes, activity, verifyToken: reception.verifyToken, runtime: drivers.runtime })
+  parts.edge.useBackend({ boxes, activity, verifyToken, runtime: drivers.runtime, tickets })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open('streams') }])
   parts.meter.observable('gauge', PORTS_OPEN, () => [{ labels: {}, value: webSockets.open('ports') }])
   const bodies = createBodyBudget(settings.limits.largeBodyBytesAtOnce)

@@ -6,11 +6,14 @@ import type { Verb, VerbContext } from './verb.ts'
 const url: Verb = {
   words: 'url',
   args: '<box> [service]',
-  flags: [],
+  flags: [['--ticket', 'a URL that a browser opens once without a token, valid 60 s']],
   summary: 'Print the URL of a box or a service',
-  examples: ['boxyard url web', 'boxyard url web site'],
-  operations: ['getBox', 'getService'],
-  run: async (context, [name = '', service]) => printUrl(context, await urlOf(context, name, service)),
+  examples: ['boxyard url web', 'boxyard url web site', 'boxyard url --ticket web'],
+  operations: ['getBox', 'getService', 'createUrlTicket'],
+  run: async (context, [name = '', service], { ticket }) => {
+    const found = await urlOf(context, name, service)
+    await printUrl(context, ticket === undefined ? found : await ticketFor(context, name, found))
+  },
 }
 
 const open: Verb = {
@@ -56,6 +59,12 @@ async function urlOf({ boxyard, project }: VerbContext, name: string, service: s
   if (found === null || found === undefined)
     throw new Error(`${service ?? name} has no URL. A service gets one with its port: boxyard service put --port PORT.`)
   return found
+}
+
+async function ticketFor({ boxyard, project }: VerbContext, name: string, url: string): Promise<string> {
+  const ticket = await boxyard.call('createUrlTicket', { path: { project: project(), name }, body: { url } })
+  if (ticket.url === undefined) throw new Error('The service returned no URL.')
+  return ticket.url
 }
 
 async function printUrl({ format }: VerbContext, found: string): Promise<void> {

@@ -1,6 +1,13 @@
 import { define } from '../operation.ts'
 import { boxParams, boxSchema } from '../schemas/boxes.ts'
-import { portParams, publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/edge.ts'
+import {
+  portParams,
+  publishBodySchema,
+  publishServiceBodySchema,
+  unpublishBodySchema,
+  urlTicketBodySchema,
+  urlTicketSchema,
+} from '../schemas/edge.ts'
 import { serviceParams, serviceSchema } from '../schemas/services.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
@@ -59,6 +66,21 @@ export const edgeOperations = {
     body: unpublishBodySchema,
     response: serviceSchema,
     errors: ['box_not_found', 'service_not_found'],
+  }),
+  createUrlTicket: define({
+    id: 'createUrlTicket',
+    method: 'POST',
+    path: `${BOX}/url-tickets`,
+    owner: 'box',
+    summary: 'Create a ticket for a URL of a box',
+    details:
+      'A browser that opens the returned URL gets a session at that host, without a token. It works once, within 60 s.',
+    permission: 'read',
+    params: boxParams,
+    body: urlTicketBodySchema,
+    response: urlTicketSchema,
+    status: 201,
+    errors: ['box_not_found'],
   }),
   openPort: define({
     id: 'openPort',

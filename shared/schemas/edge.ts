@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { nameSchema, protocolSchema } from './common.ts'
+import { nameSchema, protocolSchema, timestampSchema } from './common.ts'
 
 /** A host name of at least two labels, in lower case; other letters are given as `xn--…`. */
 const domainSchema = z
@@ -56,5 +56,25 @@ export const publishServiceBodySchema = z
 export const unpublishBodySchema = z
   .strictObject({ domains: domains.optional().meta({ description: 'Domains to remove. Default: all.' }) })
   .meta({ id: 'Unpublish' })
+
+/** `POST B/url-tickets`. */
+export const urlTicketBodySchema = z
+  .strictObject({
+    url: z.string().min(1).max(4_096).meta({
+      description:
+        'URL of the box, of one of its services or previews, or of one of its domains. Its path, query and fragment are opened.',
+    }),
+  })
+  .meta({ id: 'UrlTicketRequest' })
+
+/** A ticket for a URL of a box: `url` works once, within 60 s. */
+export const urlTicketSchema = z
+  .looseObject({
+    url: z.string().optional().meta({ description: 'URL to open in a browser. Absent in a replay.' }),
+    expires_at: timestampSchema.meta({
+      description: '60 s after the ticket was created, or when the token expires, whichever is first.',
+    }),
+  })
+  .meta({ id: 'UrlTicket' })
 
 export type PublishBody = z.infer<typeof publishBodySchema>

@@ -15,9 +15,14 @@ export interface TicketGrant {
   /** The box that had the name at issue, so that a later box of the same name is not reached. Null for a request without a box. */
   boxId: string | null
   caller: Caller
-  /** True for a sign-in link, which lasts ten minutes and gives the caller's own expiry. */
-  isLink?: boolean
+  kind?: TicketKind
 }
+
+/**
+ * What a ticket stands for: one request, which ends with the ticket (`request`, the default); a session of the console (`link`), for which
+ * the ticket lasts ten minutes; or a session at a URL of a box (`visit`). Sessions may last until the caller's own expiry.
+ */
+export type TicketKind = 'request' | 'link' | 'visit'
 
 /** The grant of a valid ticket. */
 export interface Redeemed extends Pick<TicketGrant, 'boxId' | 'caller'> {
@@ -49,7 +54,7 @@ export interface Tickets {
 export function createTickets({ clock, cell = null }: { clock: Clock; cell?: string | null }): Tickets {
   const tickets = new Map<string, Open>()
   const links = new Map<string, Open>()
-  const setOf = ({ isLink }: Pick<Open, 'isLink'>): Map<string, Open> => (isLink ? links : tickets)
+  const setOf = ({ kind }: Pick<Open, 'kind'>): Map<string, Open> => (kind === 'link' ? links : tickets)
   const find = (key: string): Open | undefined => tickets.get(key) ?? links.get(key)
   const shares = createFairShares(TICKETS_AT_ONCE)
   const drop = (key: string): void => {
@@ -68,7 +73,8 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
     issue: (grant) => {
       const now = clock.now()
       for (const set of [tickets, links]) dropExpired(set, now - KEPT_MS)
-      const { boxId, caller, isLink = false } = grant
+      const { boxId, caller, kind = 'request' } = grant
+      const isLink = kind === 'link'
       const leave = shares.take(caller.accounts)
       if (leave === null) throw tooMany()
       const secret = randomBytes(TICKET_BYTES).toString('base64url')
@@ -79,7 +85,7 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
       )
       // Browsers cannot read it from the answer to a WebSocket.
       const execId = grant.operationId === 'streamExec' ? newId('exe', now) : null
-      const opened = { boxId, caller, execId, isLink, request: requestOf(grant), endsAt: expiresAt, leave }
+      const opened = { boxId, caller, execId, kind, request: requestOf(grant), endsAt: expiresAt, leave }
       setOf(opened).set(keyOf(ticket), opened)
       return { ticket, expiresAt, execId }
     },
@@ -91,8 +97,8 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
         throw invalidTicket()
       }
       if (grant.endsAt <= clock.now()) throw new ServiceError('token_expired', 'The ticket has expired.')
-      const { boxId, caller, execId, isLink, endsAt } = grant
-      return { boxId, execId, caller: isLink ? caller : { ...caller, expiresAt: endsAt } }
+      const { boxId, caller, execId, kind, endsAt } = grant
+      return { boxId, execId, caller: kind === 'request' ? { ...caller, expiresAt: endsAt } : caller }
     },
     take: (ticket) => {
       const key = keyOf(ticket)
@@ -105,7 +111,7 @@ export function createTickets({ clock, cell = null }: { clock: Clock; cell?: str
   }
 }
 
-type Open = Redeemed & { isLink: boolean; request: string; endsAt: number; leave(): void }
+type Open = Redeemed & { kind: TicketKind; request: string; endsAt: number; leave(): void }
 
 // Keeps a digest, as targets may be long and are only compared.
 function requestOf({ operationId, target }: Pick<TicketGrant, 'operationId' | 'target'>): string {

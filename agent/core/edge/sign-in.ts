@@ -1,3 +1,5 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Tickets } from '../access/tickets.ts'
 import type { Access, VerifiedToken } from './access.ts'
 import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants } from './grants.ts'
@@ -6,8 +8,9 @@ import { type FindTargetDeps, findTarget, hostNotFound } from './target.ts'
 
 export interface SignInDeps extends FindTargetDeps {
   access: Pick<Access, 'verifyFor'>
-  grants: Pick<EdgeGrants, 'beginSession'>
+  grants: Pick<EdgeGrants, 'beginSession' | 'allowSession'>
   codes: SignInCodes
+  tickets: Pick<Tickets, 'check' | 'take'>
   failedAuth: FailedAuthLimit
 }
 
@@ -38,12 +41,40 @@ export interface SignIn {
   redeem(
     code: string,
     by: Pick<SignInRequest, 'host' | 'clientAddress'> & { nonceDigest: string | null },
-  ): Promise<{ value: string; expiresAt: number; target: string } | null>
+  ): Promise<BegunSession | null>
+  /**
+   * Uses up a ticket of `visitOf` and begins a session. A browser that has a session at the host keeps it. Null if the ticket is not for
+   * this address, is used or expired, or if the host leads to another box since.
+   * @throws ServiceError `rate_limited`; `token_revoked` if the token was revoked in between
+   */
+  visit(ticket: string, by: Visitor): Promise<Visit | null>
+}
+
+/** The browser that opens a URL by a ticket. `session` is the value of its cookie at the host. */
+export interface Visitor extends Pick<SignInRequest, 'host' | 'target' | 'clientAddress'> {
+  session: string | undefined
+}
+
+/** A session that has begun. `expiresAt` in ms since the epoch. */
+export interface BegunSession {
+  value: string
+  expiresAt: number
+  target: string
+}
+
+/** An admitted visitor. `session` is null if the browser had one. */
+export interface Visit extends Pick<VerifiedToken, 'tokenId' | 'name'> {
+  session: BegunSession | null
+}
+
+/** Returns the request that a ticket for a URL is issued for: `host` without a port, `target` a path, with query and fragment. */
+export function visitOf(host: string, target: string): { operationId: string; target: string } {
+  return { operationId: 'visit', target: `${host}${target}` }
 }
 
 /** Creates the sign-in. Codes are in memory: sign-ins under way do not survive the process. */
 export function createSignIn(deps: SignInDeps): SignIn {
-  const { access, grants, codes, failedAuth } = deps
+  const { access, grants, codes, tickets, failedAuth } = deps
   return {
     checkHost: async (host) => {
       await findTarget(deps, host)
@@ -61,5 +92,34 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (signedIn === null || signedIn.host !== host || signedIn.nonceDigest !== nonceDigest) return null
       return { ...(await grants.beginSession(host, signedIn)), target: signedIn.target }
     },
+    visit: async (ticket, { host, target, session, clientAddress }) => {
+      failedAuth.check(clientAddress)
+      const redeemed = redeem(tickets, ticket, visitOf(host, target))
+      if (redeemed === null) failedAuth.countFailure(clientAddress)
+      const known = redeemed === null ? null : await deps.hosts.lookup(host)
+      if (redeemed === null || known === null || known.box.id !== redeemed.boxId) return null
+      const { project } = known.box
+      const { tokenId, tokenName: name, expiresAt } = redeemed.caller
+      const isKept = session !== undefined && (await grants.allowSession(session, { host, project }))
+      if (isKept) return { tokenId, name, session: null }
+      const begun = await grants.beginSession(host, { tokenId, expiresAt, project })
+      return { tokenId, name, session: { ...begun, target } }
+    },
+  }
+}
+
+/** Uses up a ticket. Null if it is unknown, used, expired or for another request. */
+function redeem(
+  tickets: SignInDeps['tickets'],
+  ticket: string,
+  request: ReturnType<typeof visitOf>,
+): ReturnType<Tickets['check']> | null {
+  try {
+    const redeemed = tickets.check(ticket, request)
+    tickets.take(ticket)
+    return redeemed
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 401) return null
+    throw error
   }
 }

@@ -44,7 +44,7 @@ export function createSignInHandlers(
     },
     createSignInLink: async ({ caller }) => {
       const { id: operationId, path: target } = operations.signIn
-      const { ticket, expiresAt } = tickets.issue({ operationId, target, boxId: null, caller, isLink: true })
+      const { ticket, expiresAt } = tickets.issue({ operationId, target, boxId: null, caller, kind: 'link' })
       const published = { expires_at: timestamp(expiresAt) }
       return { body: { ticket, ...published }, replayBody: published }
     },

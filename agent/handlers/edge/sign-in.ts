@@ -18,7 +18,7 @@ import { digestOf } from '../../core/common/digest.ts'
 import { type EdgeAddress, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import { isAccessFault } from '../../core/edge/access.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
-import type { SignIn } from '../../core/edge/sign-in.ts'
+import type { BegunSession, SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import {
@@ -111,7 +111,7 @@ async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpRes
   }
   if (host !== null && pathname === SESSION_PATH) {
     checkMethod(request, ['GET'])
-    return beginSession(deps, page, host)
+    return parseQuery(page.search).has('ticket') ? visit(deps, page, host) : beginSession(deps, page, host)
   }
   if (host !== null && pathname === SIGN_OUT_PATH) {
     checkMethod(request, ['GET', 'POST'])
@@ -174,12 +174,39 @@ async function beginSession(
     const body = messagePage('Not signed in', { text, link: { href: '/', label: 'Try again' } })
     return { status: 401, headers: pageHeaders(), body }
   }
-  const { value, expiresAt, target } = session
-  const seconds = (expiresAt - clock.now()) / 1000
-  const cookies = [sessionCookie(value, seconds), nonceCookie('', 0)]
+  return onward(session.target, [...cookiesOf(session, clock), nonceCookie('', 0)])
+}
+
+/** Begins a session by a ticket that the console got for this address, in place of a token that a person enters. */
+async function visit(
+  { signIn, clock, logger }: SignInPagesDeps,
+  { search, clientAddress, header, requestId }: PageRequest,
+  host: string,
+): Promise<HttpResponse> {
+  const query = parseQuery(search)
+  const target = safeTarget(query.get('target'))
+  const by = { host, target, session: sessionOf(header('cookie')), clientAddress }
+  const line = { audit: true, operation: 'edge.visit', host, client_address: clientAddress, request_id: requestId }
+  const visited = await signIn.visit(query.get('ticket') ?? '', by)
+  if (visited === null) {
+    logger.info('audit', { ...line, actor: null, status: 401, code: 'token_invalid' })
+    const text = 'This link was already used, or has expired. Open the address again, or sign in with a token.'
+    const body = messagePage('Not signed in', { text, link: { href: target, label: 'Sign in' } })
+    return { status: 401, headers: pageHeaders(), body }
+  }
+  const { tokenId, name, session } = visited
+  logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 200 })
+  return onward(target, session === null ? [] : cookiesOf(session, clock))
+}
+
+function cookiesOf({ value, expiresAt }: BegunSession, clock: Clock): string[] {
+  return [sessionCookie(value, (expiresAt - clock.now()) / 1000)]
+}
+
+function onward(target: string, cookies: readonly string[]): HttpResponse {
   // A page, not a redirect: within a redirect chain of the form, browsers would apply the form's CSP to the box's redirects and
   // withhold the box's SameSite=Strict cookies.
-  const headers = { ...pageHeaders(), 'set-cookie': cookies }
+  const headers = { ...pageHeaders(), ...(cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }) }
   return { status: 200, headers, body: onwardPage(target) }
 }
 
@@ -236,7 +263,8 @@ function notFound(): ServiceError {
   return new ServiceError('route_not_found', 'There is no such page.')
 }
 
-const SESSION_PATH = `${OWN_PATHS}session`
+/** Where a session at a host of a box begins, by a code of the sign-in or a ticket. */
+export const SESSION_PATH = `${OWN_PATHS}session`
 const SIGN_OUT_PATH = `${OWN_PATHS}sign-out`
 const PROBLEM_TYPES = `${OWN_PATHS}problems` as const
 const NONCE_BYTES = 32

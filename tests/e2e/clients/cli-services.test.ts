@@ -74,6 +74,8 @@ describe('services', () => {
     const { stdout } = await cli.run(['url', 'web'])
     expect(stdout).toMatch(/^http:\/\/\S+\n$/)
     expect(await json('url', 'web')).toEqual({ url: stdout.trim() })
+    const ticket = (await cli.run(['url', '--ticket', 'web'])).stdout
+    expect(ticket).toMatch(new RegExp(`^${stdout.trim()}\\.boxyard/session\\?ticket=[\\w-]{43}&target=%2F\n$`))
     const bin = join(cli.directory(), 'bin')
     mkdirSync(bin)
     writeFileSync(

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wireEdgeBackend } from '../../../agent/compose/edge.ts'
+import { createTickets, type Tickets } from '../../../agent/core/access/tickets.ts'
 import type { NewToken, Tokens } from '../../../agent/core/access/tokens.ts'
 import { type BoxActivity, createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import type { EdgeAddress } from '../../../agent/core/common/urls.ts'
@@ -32,6 +33,7 @@ export interface BackendLab {
   activity: BoxActivity
   store: Store
   tokens: Tokens
+  tickets: Tickets
   /** Expiry of each grant, by credential and scope. */
   passing: Map<string, number>
   /** Targets by host. */
@@ -111,7 +113,9 @@ interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'led' | 'resum
   whenResumed(box: string): void | Promise<void>
 }
 
-function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens' | 'grants' | 'activity' | 'backend'> {
+type WiredLab = Pick<BackendLab, 'store' | 'tokens' | 'tickets' | 'grants' | 'activity' | 'backend'>
+
+function wire(state: LabState, path: string): WiredLab {
   const now = (): number => state.now
   const sleep = async (ms: number): Promise<void> => {
     state.now += ms
@@ -122,6 +126,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   const tokens = createOwnTokens({ store, clock, signingKeys: () => state.keys })
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
   const activity = createBoxActivity()
+  const tickets = createTickets({ clock })
   const publicKeys = publicTokenKeys(state.keys)
   const backend = wireEdgeBackend({
     grants,
@@ -144,6 +149,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
       },
     },
     tokens,
+    tickets,
     activity,
     verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
     runtime: { connect: () => Promise.reject(new ServiceError('port_not_listening', 'Nothing listens.')) },
@@ -152,7 +158,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
     clock,
     logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),
   })
-  return { store, tokens, grants, activity, backend }
+  return { store, tokens, tickets, grants, activity, backend }
 }
 
 function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke' | 'credentials'> {

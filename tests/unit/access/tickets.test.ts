@@ -23,7 +23,7 @@ const check = (ticket: string, changed: Partial<TicketGrant> = {}) =>
   tickets.check(ticket, { operationId: grant.operationId, target: grant.target, ...changed })
 
 describe('the ticket of a sign-in link', () => {
-  const link: TicketGrant = { operationId: 'signIn', target: '/v1/session', boxId: null, caller, isLink: true }
+  const link: TicketGrant = { operationId: 'signIn', target: '/v1/session', boxId: null, caller, kind: 'link' }
   const checkLink = (ticket: string) => tickets.check(ticket, { operationId: 'signIn', target: '/v1/session' })
 
   test('is good once, for ten minutes, in the name of the caller for as long as that is', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { discardWords, stopWords } from '../../../web/src/pages/box/services/service-words.ts'
 import { sameTextWords } from '../../../web/src/pages/box/snapshots/same-text.ts'
-import { VISIT_SECONDS, wasTold, withVisit } from '../../../web/src/pages/box/visits.ts'
 
 type Service = Parameters<typeof stopWords>[0]
 
@@ -45,23 +44,5 @@ describe('what differs of a file with the same text', () => {
 
   it('may be nothing that is shown', () => {
     expect(sameTextWords(file, file)).toContain('are the same too')
-  })
-})
-
-describe('of the host of a private box', () => {
-  const now = 1_000_000
-
-  it('is told once in the time of a sign-in there', () => {
-    const kept = withVisit(null, 'one--yard.localhost:8081', now)
-    expect(wasTold(kept, 'one--yard.localhost:8081', now + 1)).toBe(true)
-    expect(wasTold(kept, 'two--yard.localhost:8081', now + 1)).toBe(false)
-    expect(wasTold(kept, 'one--yard.localhost:8081', now + 1000 * VISIT_SECONDS)).toBe(false)
-  })
-
-  it('is kept with the others that are not over, whatever was kept before', () => {
-    const later = now + 1000 * VISIT_SECONDS - 1
-    const kept = withVisit(withVisit('no JSON', 'a', now), 'b', later)
-    expect(wasTold(kept, 'a', later)).toBe(true)
-    expect(Object.keys(JSON.parse(withVisit(kept, 'c', later + 1)))).toEqual(['b', 'c'])
   })
 })

@@ -69,6 +69,7 @@ export const OPERATIONS = {
   unpublishBox: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/unpublish","retry":"key","ticket":false,"status":200,"summary":"Unpublish a box"},
   publishService: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/services/{service}/publish","retry":"key","ticket":false,"status":200,"summary":"Publish a service"},
   unpublishService: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/services/{service}/unpublish","retry":"key","ticket":false,"status":200,"summary":"Unpublish a service"},
+  createUrlTicket: {"method":"POST","path":"/v1/projects/{project}/boxes/{name}/url-tickets","retry":"key","ticket":false,"status":201,"summary":"Create a ticket for a URL of a box"},
   openPort: {"method":"GET","path":"/v1/projects/{project}/boxes/{name}/ports/{port}/ws","retry":"never","ticket":true,"status":101,"summary":"Connect to a port of a box"},
   listEvents: {"method":"GET","path":"/v1/projects/{project}/events","retry":"safe","ticket":true,"status":200,"summary":"Read the events of a project"},
   listAudit: {"method":"GET","path":"/v1/audit","retry":"safe","ticket":false,"status":200,"summary":"Read the audit log"},

@@ -1140,6 +1140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects/{project}/boxes/{name}/url-tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a ticket for a URL of a box
+         * @description Create a ticket for a URL of a box. A browser that opens the returned URL gets a session at that host, without a token. It works once, within 60 s. Needs a token with `read`.
+         */
+        post: operations["createUrlTicket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects/{project}/boxes/{name}/ports/{port}/ws": {
         parameters: {
             query?: never;
@@ -2031,6 +2051,10 @@ export interface components {
         PublishService: {
             /** @description Domains to add to the service. */
             domains: components["schemas"]["Domain"][];
+        };
+        UrlTicketRequest: {
+            /** @description URL of the box, of one of its services or previews, or of one of its domains. Its path, query and fragment are opened. */
+            url: string;
         };
         FileWrite: {
             /** @description Absolute path in the box. */
@@ -3928,6 +3952,14 @@ export interface components {
             encoding: "utf-8" | "base64";
             /** @description Whether bytes after the requested offset are no longer kept. */
             truncated: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        UrlTicket: {
+            /** @description URL to open in a browser. Absent in a replay. */
+            url?: string;
+            /** @description 60 s after the ticket was created, or when the token expires, whichever is first. */
+            expires_at: components["schemas"]["Timestamp"];
         } & {
             [key: string]: unknown;
         };
@@ -6601,6 +6633,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Service"];
+                };
+            };
+        };
+    };
+    createUrlTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Request id of 1–128 printable ASCII characters, returned in the response. If it is absent or invalid, the service creates one. */
+                "X-Request-Id"?: string;
+                /** @description Makes retries safe. A repeat within 24 h returns the stored response. */
+                "Idempotency-Key"?: string;
+                /** @description Returns 412 unless the ETag matches. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description A name, unique in its project. */
+                project: components["schemas"]["Name"];
+                /** @description A name, unique in its project. */
+                name: components["schemas"]["Name"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UrlTicketRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UrlTicket"];
                 };
             };
         };

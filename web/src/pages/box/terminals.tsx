@@ -3,7 +3,6 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { AArrowDown, AArrowUp, Accessibility, Columns2, Maximize, Minimize, Plus, Rows2, Square, X } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'
-import { openTab } from '../../api/open-tab.ts'
 import { webAddress } from '../../api/own-path.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box, Ref } from '../../api/records.ts'
@@ -16,6 +15,7 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Empty } from '../../ui/page.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { useBoxRef } from './box.tsx'
+import { openBoxUrl } from './open-box-url.ts'
 
 /** The sessions of a box, each a tab that keeps running after the page closes. */
 export function Terminals() {
@@ -167,7 +167,7 @@ function tidy(search: TerminalSearch): TerminalSearch {
 function openBoxPort(box: Box, port: number, path: string): void {
   const address = webAddress(box.url)
   if (address !== null && port === (box.port ?? DEFAULT_PORT)) {
-    openTab(new URL(path, address).href)
+    void openBoxUrl(box, new URL(path, address).href)
     return
   }
   tell(

@@ -75,6 +75,7 @@ OPERATIONS: Mapping[str, tuple[str, RetryMark]] = {
     "unpublish_box": ("unpublishBox", "key"),
     "publish_service": ("publishService", "key"),
     "unpublish_service": ("unpublishService", "key"),
+    "create_url_ticket": ("createUrlTicket", "key"),
     "open_port": ("openPort", "never"),
     "list_events": ("listEvents", "safe"),
     "list_audit": ("listAudit", "safe"),

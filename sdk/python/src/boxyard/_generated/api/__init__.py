@@ -7,6 +7,7 @@ from .bases.list_bases import list_bases
 from .bases.list_shared_bases import list_shared_bases
 from .boxes.create_box import create_box
 from .boxes.create_box_snapshot import create_box_snapshot
+from .boxes.create_url_ticket import create_url_ticket
 from .boxes.delete_box import delete_box
 from .boxes.delete_box_snapshot import delete_box_snapshot
 from .boxes.diff_box_snapshot import diff_box_snapshot
@@ -111,6 +112,7 @@ __all__ = (
     "create_sign_in_link",
     "create_ticket",
     "create_token",
+    "create_url_ticket",
     "create_volume",
     "create_volume_snapshot",
     "delete_backup",

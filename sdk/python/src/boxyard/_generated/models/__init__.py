@@ -205,6 +205,8 @@ from .update_quota import UpdateQuota
 from .update_quota_allowed_type_0 import UpdateQuotaAllowedType0
 from .update_quota_used import UpdateQuotaUsed
 from .update_volume import UpdateVolume
+from .url_ticket import UrlTicket
+from .url_ticket_request import UrlTicketRequest
 from .version import Version
 from .volume import Volume
 from .volume_attachments_item import VolumeAttachmentsItem
@@ -415,6 +417,8 @@ __all__ = (
     "UpdateQuotaAllowedType0",
     "UpdateQuotaUsed",
     "UpdateVolume",
+    "UrlTicket",
+    "UrlTicketRequest",
     "Version",
     "Volume",
     "VolumeAttachmentsItem",
