@@ -1,6 +1,6 @@
 import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
-import { COUNT_REFUSAL, clientTables, REFUSALS_COUNTED, tooManyRefusals } from './config-limits.ts'
+import { COUNT_REFUSAL, clientTables, REFUSALS_COUNTED, refusalRate, tooManyRefusals } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
 import { EDGE_REFUSAL_HEADER, FALLBACK_SOCKET } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
@@ -8,7 +8,7 @@ import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 /**
  * The table of requests and open streams, and those of clients. Its keys are `<address>:<port>/<box id>|<credential>|<stream>`:
  * the digest of the credential that admitted the request, empty for a public route, and the number of the stream (`id` in `show sess`) of
- * a WebSocket or an event stream, empty for other requests.
+ * a WebSocket or an event stream, empty for other requests and for streams of a client that is refused much.
  */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
   // Of streams only those that last have entries of their own, so that frequent requests share few.
@@ -60,9 +60,11 @@ function delivery(
     '  acl is_safe method GET HEAD OPTIONS',
     '  acl is_lasting req.hdr(upgrade) -m found',
     '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
-    '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
+    refusalRate(limits),
+    // Streams of a client that is refused much count with its other requests: an entry of their own would start at 0.
+    '  http-request set-var-fmt(txn.stream) %rt if is_lasting !is_refused_much { var(txn.credential) -m found }',
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
-    ...tooManyRefusals(limits, answerOf),
+    tooManyRefusals(answerOf),
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
     // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
     // refused connection needs none. What is not safe must not be sent twice.

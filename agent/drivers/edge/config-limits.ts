@@ -26,7 +26,7 @@ export function clientTables({ connections }: EdgeLimits): string[] {
     `  stick-table type ipv6 size ${Math.max(20_000, 4 * connections)} expire 60s store ${stored}`,
   ]
   return [
-    ...table('edge_clients', `conn_cur,conn_rate(${PERIOD_SECONDS}s),gpc0,gpc0_rate(${PERIOD_SECONDS}s)`),
+    ...table('edge_clients', `conn_cur,conn_rate(${PERIOD_SECONDS}s),gpc0,gpc0_rate(${PERIOD_SECONDS}s),gpc1,gpc1_rate(${PERIOD_SECONDS}s)`),
     ...table('edge_requests', 'conn_cur'),
   ]
 }
@@ -107,25 +107,25 @@ export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: st
 }
 
 /**
- * Refuses requests of a client for which the agent has decided or answered too much, to ports in whose place the agent answered lately.
- * Such an answer costs the agent more than a decision. Requests to other ports continue. Needs the counters of `COUNT_REFUSAL`.
+ * Defines `is_refused_much`: the agent has answered too many requests of the client in place of boxes. Such an answer costs the agent more
+ * than a decision, and has a counter of its own: decisions continue.
  */
-export function tooManyRefusals(
-  { questionsPerSecond }: EdgeLimits,
-  answerOf: (refusal: EdgeRefusal) => string,
-): string[] {
-  const isMuch = `{ sc_gpc0_rate(1) gt ${questionsPerSecond * PERIOD_SECONDS} }`
-  // Streams of a credential have counters of their own, which begin at 0.
-  const conditions = ['{ sc_gpc0_rate(0) gt 0 }', '{ var(txn.stream) -m found }'].map((port) => `${isMuch} ${port}`)
-  return [
-    `  http-request return status ${ERROR_STATUSES.get(MANY_REFUSED.code)} ${answerOf(MANY_REFUSED)} if ${conditions.join(' or ')}`,
-  ]
+export function refusalRate({ questionsPerSecond }: EdgeLimits): string {
+  return `  acl is_refused_much sc_gpc1_rate(1) gt ${questionsPerSecond * PERIOD_SECONDS}`
+}
+
+/**
+ * Refuses requests of such a client to ports in whose place the agent answered lately. Requests to other ports continue. Needs the counters
+ * of `COUNT_REFUSAL`.
+ */
+export function tooManyRefusals(answerOf: (refusal: EdgeRefusal) => string): string {
+  return `  http-request return status ${ERROR_STATUSES.get(MANY_REFUSED.code)} ${answerOf(MANY_REFUSED)} if is_refused_much { sc_gpc0_rate(0) gt 0 }`
 }
 
 /** Data of the table of ports for `tooManyRefusals`. */
 export const REFUSALS_COUNTED = `gpc0,gpc0_rate(${PERIOD_SECONDS}s)`
 /** Actions that count an answer of the agent in place of a box, for its port and its client. */
-export const COUNT_REFUSAL = ['sc-inc-gpc0(0)', 'sc-inc-gpc0(1)']
+export const COUNT_REFUSAL = ['sc-inc-gpc0(0)', 'sc-inc-gpc1(1)']
 /** Longest head of a request. */
 const HEAD_BYTES = 65_536
 const BUFFER_BYTES = 98_304

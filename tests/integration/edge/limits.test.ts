@@ -16,6 +16,7 @@ const OPEN = 'open--demo.localhost'
 const SHUT = 'shut--demo.localhost'
 const LOUD = 'loud--demo.localhost'
 const ALIVE = 'alive--demo.localhost'
+const SILENT = 'silent--demo.localhost'
 const LIMITS = { connections: 200, connectionsPerSecond: 1_000, questionsPerSecond: 1_000 }
 const TOKEN = `${TOKEN_PREFIX}payload.signature`
 const HELD = `GET /held HTTP/1.1\r\nhost: ${OPEN}\r\n\r\n`
@@ -150,6 +151,23 @@ describe('answers of the agent in place of a box', () => {
     expect(await statusOf('127.0.0.3', dead())).toBe(502)
     const { body } = await lab.ask([`GET / HTTP/1.1`, `host: ${OPEN}`])
     expect(JSON.parse(body)).toMatchObject({ code: 'port_unreachable' })
+  })
+
+  test('use up no decisions of their client, and leave its streams to other boxes open', async () => {
+    await openDead()
+    const bearer = `authorization: Bearer ${TOKEN}`
+    const stream = (host: string): string => request(host, bearer, 'accept: text/event-stream')
+    const alive = await lab.startUpstream((_incoming, outgoing) => outgoing.end('x'))
+    await lab.edge.grant([grantOf(TOKEN, 'demo')])
+    const shut = lab.route(SHUT, alive, { auth: 'token', boxId: 'box_4' })
+    const silent = lab.route(SILENT, { address: '127.9.1.3', port: 9 }, { auth: 'token', boxId: 'box_5' })
+    await lab.edge.change({ set: [shut, silent] })
+    const statuses: number[] = []
+    for (let index = 0; index < 40; index++) statuses.push(await statusOf('127.0.0.2', stream(SILENT)))
+    expect(statuses.slice(0, 18)).toEqual(Array.from({ length: 18 }, () => 502))
+    expect(statuses.slice(-5)).toEqual([429, 429, 429, 429, 429])
+    for (let index = 0; index < 5; index++) expect(await statusOf('127.0.0.2', stream(SHUT))).toBe(200)
+    expect(await statusOf('127.0.0.2', request(SHUT))).toBe(401)
   })
 
   test('are marked by a header that no client gets', async () => {
