@@ -6,6 +6,7 @@ import type { ExecKey, ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ActorContext } from '../../ports/store/events.ts'
 import type {
+  ForkRecord,
   InstanceOutline,
   InstanceRecord,
   RunEnd,
@@ -22,7 +23,7 @@ import type { Forks } from './forks.ts'
 import { type ServiceKey, writtenBytes } from './observer.ts'
 import { monitorRun, type RunMonitor, type RunMonitorDeps, requestOf } from './run-monitor.ts'
 import { type Traffic, trySettle } from './traffic.ts'
-import { droppedRuns, withEnd, withNewRun } from './versions.ts'
+import { droppedRuns, withEnd, withIdentity, withNewRun } from './versions.ts'
 
 export interface RunStarterDeps extends RunMonitorDeps {
   store: Store
@@ -76,6 +77,16 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const next = bumped(withNewRun(record, { slot, isFresh, port, boxSince: box.observed.since, now }), now)
       return (await store.services.replace(next)) ? next : null
     })
+  // Records the identity before the command starts: a crash in between makes another one that nothing has read.
+  const startFork = async (box: BoxRecord, fork: ForkRecord, { boxId, name }: ServiceKey): Promise<void> => {
+    const { hasIdentity = false } = fork
+    await forks.start(box, fork, { isNew: !hasIdentity })
+    while (!hasIdentity) {
+      const record = await store.services.get(boxId, name)
+      const next = record === null ? null : withIdentity(record, fork.boxId)
+      if (next === null || next === record || (await store.services.replace(bumped(next, clock.now())))) return
+    }
+  }
   return {
     writeEnd,
     start: async (start, onChange) => {
@@ -92,7 +103,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const { command } = instance.spec
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
-        if (instance.fork !== null) await forks.start(box, instance.fork, { isNew: !hasRun(instance) })
+        if (instance.fork !== null) await startFork(box, instance.fork, record)
         if (isMoved || instance.fork !== null) await trySettle(deps, box.id)
         const { detached: exec } = await runtime.execDetached(host.id, execId, {
           ...task,
@@ -110,11 +121,6 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       }
     },
   }
-}
-
-/** Returns true if a run of a version ended in its fork. A failed start may have changed nothing there. */
-function hasRun({ runs }: InstanceRecord): boolean {
-  return runs.some(({ end }) => end !== null && (end.exitCode !== null || end.signal !== null))
 }
 
 /** Tests whether requests for a version go where those for the version before went, and by the same protocol. */

@@ -135,6 +135,15 @@ export function withEnd(record: ServiceRecord, execId: string, end: RunEnd): Ser
   })
 }
 
+/** Records that a fork has its own identity. Returns the same record if no version runs in that fork. */
+export function withIdentity(record: ServiceRecord, forkId: string): ServiceRecord {
+  return mapInstances(record, (instance) => {
+    const { fork } = instance
+    const isMeant = fork?.boxId === forkId && fork.hasIdentity !== true
+    return isMeant ? { ...instance, fork: { ...fork, hasIdentity: true } } : instance
+  })
+}
+
 /** Lists the runs of `before` that `after` no longer has, whose output is to be removed. */
 export function droppedRuns(before: ServiceRecord, after: ServiceRecord): RunRecord[] {
   const kept = new Set(runsOf(after).map(({ execId }) => execId))

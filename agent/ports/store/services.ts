@@ -57,6 +57,8 @@ export interface ForkRecord {
   root: string
   /** The data volumes of the box, read-only, or writable copies of them. */
   mounts: { subvolume: string; path: string; readOnly: boolean }[]
+  /** Its machine id and SSH host keys are its own, and stay. */
+  hasIdentity?: true
 }
 
 /** One version of a service, with its runs. */
