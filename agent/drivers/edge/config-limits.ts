@@ -26,7 +26,10 @@ export function clientTables({ connections }: EdgeLimits): string[] {
     `  stick-table type ipv6 size ${Math.max(20_000, 4 * connections)} expire 60s store ${stored}`,
   ]
   return [
-    ...table('edge_clients', `conn_cur,conn_rate(${PERIOD_SECONDS}s),gpc0,gpc0_rate(${PERIOD_SECONDS}s),gpc1,gpc1_rate(${PERIOD_SECONDS}s)`),
+    ...table(
+      'edge_clients',
+      `conn_cur,conn_rate(${PERIOD_SECONDS}s),gpc0,gpc0_rate(${PERIOD_SECONDS}s),gpc1,gpc1_rate(${PERIOD_SECONDS}s)`,
+    ),
     ...table('edge_requests', 'conn_cur'),
   ]
 }

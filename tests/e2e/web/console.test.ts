@@ -60,9 +60,62 @@ describe('boxes', () => {
     expect((await client.get(`${BOXES}/made`)).status).toBe(404)
   })
 
+  test('its settings are changed while it runs, and what the form does not show stays', async () => {
+    const environment = { OLD: 'a b ', PEM: 'first\nA=second\n' }
+    await client.post(BOXES, { name: 'set', environment, config: { shm_mb: 16 } })
+    await client.put(`${BOXES}/set`, { url_settings: { auth: 'public' } })
+    await visitor.open('/boxes/yard/set', 'yard/set')
+    await visitor.choose('set', 'Settings')
+    const form = user.page.getByRole('dialog')
+    await form.getByText('These have several lines and stay: PEM.').waitFor()
+    await form.getByLabel('Environment').fill('OLD=b\nNEW=x=y')
+    await form.getByLabel('Sleep when idle, in minutes').fill('0.5')
+    await form.getByLabel('Wake on request').check()
+    await form.getByLabel('Disk in MB/s').fill('50')
+    await visitor.press('Save')
+    await visitor.sees('Updated yard/set.')
+    const { body } = await client.get(`${BOXES}/set`)
+    expect(body).toMatchObject({
+      environment: { OLD: 'b', NEW: 'x=y', PEM: environment.PEM },
+      url_settings: { auth: 'public', wake: true, idle_stop_seconds: 30 },
+      config: { disk_mbps: 50, network_mbps: null, shm_mb: 16 },
+    })
+    await visitor.press('Undo')
+    await client.until(`${BOXES}/set`, (answer) => answer.body.environment.OLD === 'a b ')
+    const undone = (await client.get(`${BOXES}/set`)).body
+    expect([undone.environment, undone.url_settings, undone.config.disk_mbps]).toEqual([
+      environment,
+      { auth: 'public', wake: false, idle_stop_seconds: null },
+      null,
+    ])
+    await client.delete(`${BOXES}/set`)
+  })
+
+  test('what happened to it is listed, and to it alone', async () => {
+    for (const name of ['told', 'told-2']) await client.post(BOXES, { name })
+    await client.post(`${BOXES}/told/snapshots`, { name: 'kept' })
+    await visitor.open('/boxes/yard/told', 'yard/told')
+    await user.page.getByRole('link', { name: 'Activity', exact: true }).last().click()
+    await user.page.waitForURL('**/boxes/yard/told/activity')
+    await visitor.sees('yard/told@kept')
+    const part = user.page.locator('[data-part]')
+    expect(await part.innerText()).not.toContain('told-2')
+    await client.post(`${BOXES}/told/stop`)
+    await part.getByText('stopped').first().waitFor()
+    for (const name of ['told', 'told-2']) await client.delete(`${BOXES}/${name}`)
+  })
+
+  test('a press anywhere in its row opens it, and what else is in the row does its own', async () => {
+    await visitor.open('/boxes', 'Boxes')
+    const row = user.page.getByRole('row').filter({ hasText: 'yard/one' })
+    await row.getByRole('checkbox').check()
+    await row.getByRole('cell').nth(2).click()
+    await user.page.waitForURL('**/boxes/yard/one/terminal')
+  })
+
   test('its size and tags are changed while it runs, with an undo', async () => {
     await visitor.open('/boxes/yard/one', 'yard/one')
-    await visitor.choose('one', 'Size and tags')
+    await visitor.choose('one', 'Settings')
     await user.page.getByLabel('Memory in MiB').fill('300')
     await user.page.getByRole('dialog').getByLabel('Tags').fill('team=a\nchanged=yes')
     await visitor.press('Save')

@@ -53,7 +53,7 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     path: '/boxes/yard/one',
-    chooses: 'Size and tags',
+    chooses: 'Settings',
     fills: { Tags: 'no key=1' },
     ...{ sends: 'Save', at: 'Tags', words: /^Keys are 1–317 of/ },
   },

@@ -119,7 +119,7 @@ describe('a service that cannot be reached', () => {
       expect(await user.page.locator('body').innerText()).not.toMatch(RAW)
     }
     await user.context.setOffline(true)
-    await visitor.choose('one', 'Size and tags')
+    await visitor.choose('one', 'Settings')
     await dialog().getByRole('button', { name: 'Save' }).click()
     await dialog().getByRole('alert').getByText('This device is offline.').first().waitFor()
     expect(await user.page.locator('body').innerText()).not.toMatch(RAW)

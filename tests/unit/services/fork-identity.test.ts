@@ -39,7 +39,7 @@ beforeEach(async () => {
   }
   starter = createRunStarter(deps as unknown as RunStarterDeps)
   await store.boxes.insert(box)
-  await store.services.insert(withPreview(runningService(), { ...candidate(), fork: FORK }))
+  await store.services.insert(withPreview(runningService(), { ...candidate(), fork: FORK }), 64)
 })
 
 async function start(): Promise<ServiceRecord> {

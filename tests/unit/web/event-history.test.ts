@@ -6,7 +6,7 @@ const NOW = Date.parse('2026-01-31T00:00:00Z')
 const MINUTE = 60_000
 
 const eventAt = (at: number, id: string): BoxyardEvent =>
-  ({ id, ts: new Date(at).toISOString(), type: 'box.created', project: 'yard' }) as BoxyardEvent
+  ({ id, ts: new Date(at).toISOString(), type: 'box.created', project: 'yard', resource: '', data: {} }) as BoxyardEvent
 
 /** Makes a service with events so many ms ago, which tells 1,000 at once; counts its answers. */
 function serviceOf(ages: readonly number[]): { read: EventReader; count(): number } {
@@ -27,7 +27,7 @@ async function readAll(read: EventReader): Promise<{ ids: string[]; pages: numbe
   const ids: string[] = []
   let pages = 0
   for (let before: number | null | undefined; before !== null; pages++) {
-    const page = await readBefore(read, before ?? null, NOW)
+    const page = await readBefore(read, before ?? null, { now: NOW })
     ids.push(...page.events.map(({ id }) => id))
     before = page.before
   }
@@ -49,7 +49,7 @@ test.each([
 
 test('a busy yard is read back a piece at a time', async () => {
   const { read } = serviceOf(Array.from({ length: 40_000 }, (_, second) => second * 100))
-  const page = await readBefore(read, null, NOW)
+  const page = await readBefore(read, null, { now: NOW })
   expect(page.events[0]?.id).toBe('evt_39999')
   expect(page.events.length).toBeGreaterThan(50)
   expect(page.events.length).toBeLessThan(4_000)
@@ -69,6 +69,34 @@ test('a filter selects by kind and project', () => {
   expect(isSelected({ project: '', kind: 'bo' }, event)).toBe(false)
 })
 
+test('of a box its own events are selected, those of what it has, and of volumes in it', () => {
+  const filter = { project: 'yard', kind: '', box: 'web' }
+  const of = (type: string, path: string, data = {}) =>
+    isSelected(filter, { type, project: 'yard', resource: `/v1/projects/yard/${path}`, data })
+  expect(of('box.created', 'boxes/web')).toBe(true)
+  expect(of('service.promoted', 'boxes/web/services/api')).toBe(true)
+  expect(of('data.attached', 'data/db', { box: 'web' })).toBe(true)
+  expect(of('data.attached', 'data/db', { box: 'web-2' })).toBe(false)
+  expect(of('data.updated', 'data/db', { box: 'web' })).toBe(false)
+  expect(of('box.created', 'boxes/web-2')).toBe(false)
+  expect(of('box.created', 'boxes/other', { box: 'web' })).toBe(false)
+})
+
+test('a rare event in a busy project is found by several pages of bounded work', async () => {
+  const { read, count } = serviceOf(Array.from({ length: 90_000 }, (_, number) => number * 1_000))
+  const isShown = ({ id }: BoxyardEvent): boolean => id === 'evt_9'
+  let reads = 0
+  const found: string[] = []
+  for (let before: number | null | undefined; before !== null; ) {
+    const page = await readBefore(read, before ?? null, { now: NOW, isShown })
+    expect(count() - reads).toBeLessThan(120)
+    reads = count()
+    found.push(...page.events.map(({ id }) => id))
+    before = page.before
+  }
+  expect(found).toEqual(['evt_9'])
+})
+
 test('cells that did not answer one of the reads are named, each once', async () => {
   const { read } = serviceOf([5 * MINUTE, 300 * MINUTE])
   let count = 0
@@ -76,7 +104,7 @@ test('cells that did not answer one of the reads are named, each once', async ()
     ...(await read(since)),
     ...(count++ < 2 ? { missing_cells: ['cc', 'bb'] } : {}),
   })
-  const page = await readBefore(readWithout, null, NOW)
+  const page = await readBefore(readWithout, null, { now: NOW })
   expect(page.events.length).toBe(2)
   expect(missingIn([page, page])).toEqual(['bb', 'cc'])
 })

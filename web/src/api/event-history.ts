@@ -17,18 +17,20 @@ export interface EventFilter {
   project: string
   /** The first part of a type, such as `box`. */
   kind: string
+  /** A box of the project, with its snapshots, services and volumes; left out: all. */
+  box?: string
 }
 
 /** What has happened, newest first, some at a time. */
-export const eventHistoryQuery = ({ project, kind }: EventFilter) =>
+export const eventHistoryQuery = (filter: EventFilter) =>
   infiniteQueryOptions({
-    queryKey: ['events', project, kind],
+    queryKey: ['events', filter.project, filter.kind, filter.box ?? ''],
     queryFn: ({ pageParam: before, signal }) => {
-      const path = { project: project || ALL_PROJECTS }
-      const type = kind === '' ? {} : { type: [`${kind}.*`] }
+      const path = { project: filter.project || ALL_PROJECTS }
+      const type = typesOf(filter)
       const read: EventReader = (since) =>
         api().call('listEvents', { path, query: { since, max_results: PAGE_EVENTS, ...type }, signal })
-      return readBefore(read, before, Date.now())
+      return readBefore(read, before, { now: Date.now(), isShown: (event) => isSelected(filter, event) })
     },
     initialPageParam: null as number | null,
     getNextPageParam: ({ before }) => before,
@@ -50,10 +52,16 @@ export type EventReader = (
  * Reads the events before a time, null: all until now. The service tells them oldest first from a time on: spans are read back from the
  * end, longer ones where little happened, shorter ones where much did.
  */
-export async function readBefore(read: EventReader, before: number | null, now: number): Promise<HistoryPage> {
+export async function readBefore(
+  read: EventReader,
+  before: number | null,
+  { now, isShown = () => true }: { now: number; isShown?(event: BoxyardEvent): boolean },
+): Promise<HistoryPage> {
   const found: BoxyardEvent[] = []
   const missing = new Set<string>()
+  let reads = 0
   const readNoting: EventReader = async (since) => {
+    reads++
     const page = await read(since)
     for (const cell of page.missing_cells ?? []) missing.add(cell)
     return page
@@ -66,9 +74,11 @@ export async function readBefore(read: EventReader, before: number | null, now: 
       spanMs /= 4
       continue
     }
-    found.push(...span.toReversed())
+    found.push(...span.toReversed().filter(isShown))
     if (now - start > KEPT_MS) return { events: found, before: null, missing: [...missing] }
     end = start
+    // What is looked for may be rare in a busy project.
+    if (reads >= READS_MAX) break
     spanMs *= 16
   }
   return { events: found, before: end, missing: [...missing] }
@@ -99,11 +109,29 @@ export function joinEvents(live: readonly BoxyardEvent[], before: readonly Boxya
 }
 
 /** Returns whether a filter selects an event. */
-export function isSelected({ project, kind }: EventFilter, event: Pick<BoxyardEvent, 'project' | 'type'>): boolean {
-  return (project === '' || event.project === project) && (kind === '' || event.type.startsWith(`${kind}.`))
+export function isSelected(
+  { project, kind, box }: EventFilter,
+  { type, resource, data, ...event }: Pick<BoxyardEvent, 'project' | 'type' | 'resource' | 'data'>,
+): boolean {
+  if (project !== '' && event.project !== project) return false
+  if (kind !== '' && !type.startsWith(`${kind}.`)) return false
+  const path = `/v1/projects/${project}/boxes/${box}`
+  return box === undefined || resource === path || resource.startsWith(`${path}/`) || isOfVolumeIn(box, type, data)
 }
 
+function isOfVolumeIn(box: string, type: string, data: BoxyardEvent['data']): boolean {
+  return ATTACHMENTS.includes(type) && data['box'] === box
+}
+
+function typesOf({ kind, box }: EventFilter): { type?: string[] } {
+  if (kind !== '') return { type: [`${kind}.*`] }
+  return box === undefined ? {} : { type: ['box.*', 'snapshot.*', 'service.*', ...ATTACHMENTS] }
+}
+
+const ATTACHMENTS = ['data.attached', 'data.detached']
 const MISSING_MS = 10_000
+/** Reads for one page, after which it may have fewer events than `ENOUGH_EVENTS`. */
+const READS_MAX = 40
 const PAGE_EVENTS = 1000
 const ENOUGH_EVENTS = 50
 const MANY_EVENTS = 3_000

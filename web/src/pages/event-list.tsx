@@ -5,21 +5,24 @@ import { Activity, Archive, Box, Camera, Cog, Database, Gauge, KeyRound, Layers 
 import { useEffect, useMemo } from 'react'
 import { type EventFilter, eventHistoryQuery, isSelected, joinEvents, missingIn } from '../api/event-history.ts'
 import { EVENTS_KEPT, useLive } from '../shell/live-provider.tsx'
+import { Button } from '../ui/button.tsx'
 import { MissingCells } from '../ui/missing-cells.tsx'
 import { Ago } from '../ui/now.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Empty, Loading } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
+import { VirtualRows } from '../ui/virtual-rows.tsx'
 import { eventSentence, withoutSteps } from './event-words.ts'
 
 /** Returns what has happened, newest first, with what happens now on top. */
-export function useEvents({ project, kind }: EventFilter) {
+export function useEvents({ project, kind, box }: EventFilter) {
   const { events: live } = useLive()
-  const history = useInfiniteQuery(eventHistoryQuery({ project, kind }))
+  const filter = useMemo(() => (box === undefined ? { project, kind } : { project, kind, box }), [project, kind, box])
+  const history = useInfiniteQuery(eventHistoryQuery(filter))
   const { data, isFetching, refetch, dataUpdatedAt } = history
   const events = useMemo(() => {
-    const selected = live.filter((event) => isSelected({ project, kind }, event))
+    const selected = live.filter((event) => isSelected(filter, event))
     return withoutSteps(joinEvents(selected, data?.pages.flatMap((page) => page.events) ?? []))
-  }, [live, data, project, kind])
+  }, [live, data, filter])
   // More has come than is kept: what is between it and what was read is missing.
   const oldest = live.length < EVENTS_KEPT ? undefined : live.at(-1)
   const isApart = oldest !== undefined && Date.parse(oldest.ts) > dataUpdatedAt
@@ -47,6 +50,42 @@ export function LastEvents({ most }: { most: number }) {
           </li>
         ))}
       </ol>
+    </>
+  )
+}
+
+/** Lists events, newest first, with earlier ones on request. */
+export function EventPages({ filter }: { filter: EventFilter }) {
+  const { events, missing, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } =
+    useEvents(filter)
+  if (error && events.length === 0) return <Problem error={error} retry={() => void refetch()} />
+  if (events.length === 0) {
+    if (isPending) return <Loading />
+    return (
+      <>
+        <MissingCells cells={missing} />
+        <Empty title="No activity">New activity appears here. Boxyard keeps it for 7 days.</Empty>
+      </>
+    )
+  }
+  return (
+    <>
+      <MissingCells cells={missing} />
+      <VirtualRows label="Activity, newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
+        {(event) => (
+          <div className="px-3">
+            <EventRow event={event} />
+          </div>
+        )}
+      </VirtualRows>
+      {error && <Problem error={error} retry={() => void fetchNextPage()} />}
+      {hasNextPage ? (
+        <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          {isFetchingNextPage ? 'Loading…' : 'Show earlier'}
+        </Button>
+      ) : (
+        <p className="text-muted">No earlier activity.</p>
+      )}
     </>
   )
 }

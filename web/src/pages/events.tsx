@@ -1,13 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import { useKnownProjects } from '../shell/project-field.tsx'
-import { Button } from '../ui/button.tsx'
 import { FilterSelect } from '../ui/field.tsx'
-import { MissingCells } from '../ui/missing-cells.tsx'
-import { Empty, Loading, Page } from '../ui/page.tsx'
-import { Problem } from '../ui/problem.tsx'
+import { Page } from '../ui/page.tsx'
 import { useSearchState } from '../ui/search-state.ts'
-import { VirtualRows } from '../ui/virtual-rows.tsx'
-import { EventRow, useEvents } from './event-list.tsx'
+import { EventPages } from './event-list.tsx'
 
 /** What happens now and what was before, newest first, by kind and project. */
 export function EventsPage() {
@@ -38,45 +34,8 @@ export function EventsPage() {
           ))}
         </FilterSelect>
       </div>
-      <AllEvents key={`${project} ${kind}`} project={project} kind={kind} />
+      <EventPages key={`${project} ${kind}`} filter={{ project, kind }} />
     </Page>
-  )
-}
-
-function AllEvents({ project, kind }: { project: string; kind: string }) {
-  const { events, missing, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useEvents({
-    project,
-    kind,
-  })
-  if (error && events.length === 0) return <Problem error={error} retry={() => void refetch()} />
-  if (events.length === 0) {
-    if (isPending) return <Loading />
-    return (
-      <>
-        <MissingCells cells={missing} />
-        <Empty title="No activity">New activity appears here. Boxyard keeps it for 7 days.</Empty>
-      </>
-    )
-  }
-  return (
-    <>
-      <MissingCells cells={missing} />
-      <VirtualRows label="Activity, newest first" items={events} rowPx={36} keyOf={({ id }) => id}>
-        {(event) => (
-          <div className="px-3">
-            <EventRow event={event} />
-          </div>
-        )}
-      </VirtualRows>
-      {error && <Problem error={error} retry={() => void fetchNextPage()} />}
-      {hasNextPage ? (
-        <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          {isFetchingNextPage ? 'Loading…' : 'Show earlier'}
-        </Button>
-      ) : (
-        <p className="text-muted">No earlier activity.</p>
-      )}
-    </>
   )
 }
 

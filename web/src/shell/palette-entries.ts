@@ -89,4 +89,5 @@ const PARTS = [
   { end: '/snapshots', words: 'Snapshots', isExec: false },
   { end: '/services', words: 'Services', isExec: false },
   { end: '/commands', words: 'Commands', isExec: true },
+  { end: '/activity', words: 'Activity', isExec: false },
 ] as const

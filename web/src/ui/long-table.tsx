@@ -28,6 +28,10 @@ interface LongTableProps<Item> {
   sorting?: { by: string; change(by: string): void }
 }
 
+/** Classes of a link in a row that is pressed anywhere in the row. What else can be pressed there is `ABOVE_ROW_LINK`. */
+export const ROW_LINK = "after:absolute after:inset-0 after:content-['']"
+export const ABOVE_ROW_LINK = 'relative z-1'
+
 /** A table of any length, of which only the rows in sight are in the page. */
 export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }: LongTableProps<Item>) {
   const { frame, heightPx, rows, measure } = useRowsInSight({ items, keyOf, rowPx: ROW_PX })

@@ -51,7 +51,7 @@ export function BoxActions({ box }: { box: Box }) {
       <Menu
         label={`More actions for ${name}`}
         items={[
-          { key: 'change', words: 'Size and tags', act: () => setDialog('change') },
+          { key: 'change', words: 'Settings', act: () => setDialog('change') },
           { key: 'fork', words: 'Fork', act: () => setDialog('fork') },
           { key: 'delete', words: 'Delete', isDanger: true, act: () => setDialog('delete') },
         ]}

@@ -131,5 +131,6 @@ const TABS = [
   { to: '/boxes/$project/$name/snapshots', name: 'Snapshots', isFor: readers },
   { to: '/boxes/$project/$name/commands', name: 'Commands', isFor: ({ canExec }: Rights) => canExec },
   { to: '/boxes/$project/$name/services', name: 'Services', isFor: readers },
+  { to: '/boxes/$project/$name/activity', name: 'Activity', isFor: readers },
   { to: '/boxes/$project/$name/connect', name: 'Connect', isFor: readers },
 ] as const

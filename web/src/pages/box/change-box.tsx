@@ -3,18 +3,19 @@ import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { Form, type FormValues } from '../../ui/form.tsx'
-import { parseTags } from '../../ui/tags.ts'
+import { CheckField, TextAreaField, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { TagsField } from '../../ui/tags-field.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
+import { LimitFields } from '../boxes/box-options.tsx'
+import { editableVariables, settingsOfBox, settingsOfForm } from './box-settings.ts'
 
-/** Changes size and tags of a box, which runs on. */
+/** Changes the settings of a box, which keeps running. */
 export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
   return (
     <Dialog
-      title={`Size and tags of ${box.project}/${box.name}`}
+      title={`Settings of ${box.project}/${box.name}`}
       about="Changes apply while the box runs. The disk cannot become smaller than its content."
       isOpen={isOpen}
       close={close}
@@ -25,9 +26,10 @@ export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; c
 }
 
 function ChangeForm({ box, close }: { box: Box; close(): void }) {
-  const { project, name, config, tags } = box
+  const { project, name, config, tags, url_settings: url } = box
   const queries = useQueryClient()
-  const before = { config: sizeOf(config), tags }
+  const before = settingsOfBox(box)
+  const variables = editableVariables(box.environment)
   const update = useMutation({
     mutationFn: (body: typeof before) => api().call('updateBox', { path: { project, name }, body }),
     // Of the moment: what is shown changes by the event, which may come before the answer.
@@ -44,7 +46,7 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
       isBusy={update.isPending}
       error={update.error}
       close={close}
-      send={(form) => update.mutate({ config: readSize(form), tags: parseTags(form.text('tags')) })}
+      send={(form) => update.mutate(settingsOfForm(form, box))}
     >
       <div className="grid gap-4 sm:grid-cols-3">
         <TextField
@@ -68,16 +70,40 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
           defaultValue={config.storage_gb}
         />
       </div>
+      <TextAreaField
+        label="Environment"
+        name="env"
+        apiNames={['environment']}
+        placeholder="NAME=VALUE"
+        defaultValue={variables.lines}
+        hint={
+          variables.fixed.length === 0
+            ? 'One variable per line. New commands get it, and services when they restart.'
+            : `One variable per line. These have several lines and stay: ${variables.fixed.join(', ')}.`
+        }
+      />
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Sleep when idle, in minutes"
+          name="idle_minutes"
+          apiNames={['idle_stop_seconds']}
+          type="number"
+          min="0.1"
+          step="any"
+          placeholder="never"
+          defaultValue={url.idle_stop_seconds === null ? '' : url.idle_stop_seconds / 60}
+          hint="Stops the box after this time without requests, commands and terminals."
+        />
+        <CheckField
+          label="Wake on request"
+          name="wake"
+          defaultChecked={url.wake}
+          hint="A request to a URL of the box starts it."
+          className="sm:mt-6"
+        />
+      </div>
+      <LimitFields config={config} />
       <TagsField name="tags" tags={tags} />
     </Form>
   )
-}
-
-function readSize(form: FormValues): ReturnType<typeof sizeOf> {
-  const number = (name: string): number => Number(form.text(name))
-  return { cpus: number('cpus'), ram_mb: number('ram_mb'), storage_gb: number('storage_gb') }
-}
-
-function sizeOf({ cpus, ram_mb, storage_gb }: Box['config']) {
-  return { cpus, ram_mb, storage_gb }
 }

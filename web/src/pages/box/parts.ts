@@ -6,4 +6,5 @@ export const BOX_PARTS = [
   ['/snapshots', lazyPage(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],
   ['/commands', lazyPage(() => import('./commands/commands.tsx'), 'CommandsPage')],
   ['/services', lazyPage(() => import('./services/services.tsx'), 'ServicesPage')],
+  ['/activity', lazyPage(() => import('./activity.tsx'), 'BoxActivity')],
 ] as const

@@ -8,6 +8,7 @@ import {
   sharedBasesQuery,
   volumesQuery,
 } from '../../api/queries.ts'
+import type { Box } from '../../api/records.ts'
 import { CheckField, SelectField, TextAreaField, TextField } from '../../ui/field.tsx'
 import { sortNaturally } from '../../ui/natural.ts'
 import { useOwnValue } from '../../ui/own-value.ts'
@@ -62,14 +63,30 @@ export function MoreOptions({ project }: { project: string }) {
             className="sm:mt-6"
           />
         </div>
-        <div className="grid gap-4 sm:grid-cols-3">
-          {LIMITS.map(([name, label]) => (
-            <TextField key={name} label={label} name={name} type="number" min="1" step="1" placeholder="unlimited" />
-          ))}
-        </div>
+        <LimitFields />
         <TagsField name="tags" />
       </div>
     </details>
+  )
+}
+
+/** Asks for limits of network and disk. Empty: unlimited. */
+export function LimitFields({ config }: { config?: Box['config'] }) {
+  return (
+    <div className="grid gap-4 sm:grid-cols-3">
+      {LIMITS.map(([name, label]) => (
+        <TextField
+          key={name}
+          label={label}
+          name={name}
+          type="number"
+          min="1"
+          step="1"
+          placeholder="unlimited"
+          defaultValue={config?.[name] ?? ''}
+        />
+      ))}
+    </div>
   )
 }
 

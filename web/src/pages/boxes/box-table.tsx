@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { Box } from '../../api/records.ts'
 import { type Rights, useRights } from '../../shell/rights.ts'
-import { type Column, LongTable } from '../../ui/long-table.tsx'
+import { ABOVE_ROW_LINK, type Column, LongTable, ROW_LINK } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { BoxState } from '../../ui/status.tsx'
 import { TagsInRow } from '../../ui/tags-field.tsx'
@@ -53,6 +53,7 @@ function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNode
     of: ({ id, project, name }) => (
       <input
         type="checkbox"
+        className={ABOVE_ROW_LINK}
         aria-label={`Select ${project}/${name}`}
         checked={chosen.has(id)}
         onChange={() => choose(id)}
@@ -73,7 +74,7 @@ const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>)
         preload={false}
         aria-label={`${project}/${name}`}
         title={`${project}/${name}`}
-        className="flex font-medium hover:underline"
+        className={`flex font-medium hover:underline ${ROW_LINK}`}
       >
         {/* Where there is no room for both, the project gives way. */}
         <span className="min-w-4 truncate font-normal text-muted">{project}/</span>
@@ -102,7 +103,7 @@ const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>)
     sort: 'changed',
     from: 'md',
     of: ({ state }) => (
-      <span className="text-muted">
+      <span className={`text-muted ${ABOVE_ROW_LINK}`}>
         <Ago time={state.since} />
       </span>
     ),

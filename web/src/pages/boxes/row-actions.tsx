@@ -3,6 +3,7 @@ import { ExternalLink, Play, Square, SquareTerminal } from 'lucide-react'
 import type { Box } from '../../api/records.ts'
 import { startBoxes, stopBoxes } from '../../shell/power.ts'
 import type { Rights } from '../../shell/rights.ts'
+import { ABOVE_ROW_LINK } from '../../ui/long-table.tsx'
 import { BoxUrl } from '../box/box-url.tsx'
 
 interface RowActionsProps extends Pick<Rights, 'canExec' | 'canWrite'> {
@@ -14,7 +15,7 @@ export function RowActions({ box, canExec, canWrite }: RowActionsProps) {
   const { project, name, status, url } = box
   const isRunning = status === 'running'
   return (
-    <span className="flex justify-end gap-0.5">
+    <span className={`flex justify-end gap-0.5 ${ABOVE_ROW_LINK}`}>
       {canExec && isRunning && (
         <Link
           to="/boxes/$project/$name/terminal"

@@ -9,7 +9,7 @@ import { FailedJobs, useAgain } from '../../ui/failed-jobs.tsx'
 import { FilterSelect } from '../../ui/field.tsx'
 import { Jobs } from '../../ui/jobs.tsx'
 import { List, ProjectFilter } from '../../ui/list.tsx'
-import { type Column, LongTable } from '../../ui/long-table.tsx'
+import { ABOVE_ROW_LINK, type Column, LongTable, ROW_LINK } from '../../ui/long-table.tsx'
 import { Ago } from '../../ui/now.tsx'
 import { Page } from '../../ui/page.tsx'
 import { useSearchState } from '../../ui/search-state.ts'
@@ -83,7 +83,7 @@ export function VolumesPage() {
 function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
   if (attachments.length === 0) return <span className="text-muted">–</span>
   return (
-    <span className="flex flex-wrap gap-x-2">
+    <span className={`flex flex-wrap gap-x-2 ${ABOVE_ROW_LINK}`}>
       {attachments.map(({ box, path, read_only: isReadOnly }) => (
         <Link
           key={box}
@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<Volume>[] = [
         to="/volumes/$project/$name"
         params={{ project, name }}
         preload={false}
-        className="font-medium break-all hover:underline"
+        className={`font-medium break-all hover:underline ${ROW_LINK}`}
       >
         <span className="font-normal text-muted">{project}/</span>
         {name}
