@@ -133,7 +133,7 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   })
 }
 
-/** Returns what would be locked out by dropping the old keys, as sentences; null if nothing would. */
+/** Returns what would be locked out by dropping the old keys, as sentences. Null if nothing would. */
 async function obstacleTo(
   kind: 'token' | 'channel',
   { settings, clock }: DeploymentDeps,

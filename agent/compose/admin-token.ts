@@ -30,7 +30,7 @@ interface KeptTokenDeps extends AdminTokenDeps {
 /**
  * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none, and renews it, now and
  * every hour, once a day of that has passed: under the same id, so that a copy of it works until its own end. One that was revoked,
- * or that no key verifies, stays. While the fleet cannot be told of one, it is tried again; it is signed anew after the fleet's keys
+ * or that no key verifies, stays. While the fleet cannot be told of one, it is tried again. It is signed anew after the fleet's keys
  * have changed. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
  */
 export async function keepAdminToken(deps: KeptTokenDeps): Promise<void> {
@@ -141,7 +141,7 @@ async function issueNew({ tokens, clock }: AdminTokenDeps): Promise<{ token: str
   return { token, expiresAt }
 }
 
-/** Runs `change` while no other, of this process or another, changes the token; the kernel drops the lock with its process. */
+/** Runs `change` while no other, of this process or another, changes the token. The kernel drops the lock with its process. */
 async function withLock<T>({ dataDir }: AdminTokenDeps, change: () => Promise<T>): Promise<T> {
   const fd = openSync(join(dataDir, 'keys'), 'r')
   try {

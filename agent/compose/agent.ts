@@ -24,7 +24,7 @@ export interface Agent {
   stop(): Promise<void>
 }
 
-/** The system clock; its timers do not keep the process alive. */
+/** The system clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) => delay(ms, undefined, { ref: false, ...(signal ? { signal } : {}) }).catch(() => undefined),

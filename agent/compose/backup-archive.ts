@@ -32,7 +32,7 @@ export const backupArchiveSchema = z.object({
   schema: z.int(),
   instance: z.string().regex(/^[a-z0-9]{8}$/),
   data_dir: z.string(),
-  /** Id of the pool that belongs to the database, which is not in the archive; null if there was none. */
+  /** Id of the pool that belongs to the database, which is not in the archive. Null if there was none. */
   pool_id: z.string().nullable(),
   /** SHA-256 of each file, in hexadecimal. */
   files: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),

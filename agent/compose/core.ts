@@ -121,7 +121,7 @@ export interface BackupParts {
   schedules: BackupSchedules
   /** Resumes the backups that a previous agent began. */
   recover(): Promise<void>
-  /** Starts making backups that are due; the returned function stops it. */
+  /** Starts making backups that are due. The returned function stops it. */
   startSchedules(): () => Promise<void>
 }
 

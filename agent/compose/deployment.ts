@@ -77,7 +77,7 @@ export function requireDeployment(dataDir: string): void {
     throw new Error(`${dataDir} has no deployment. Start the service once, or set BOXYARD_DATA_DIR.`)
 }
 
-/** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
+/** Opens a data directory, creating it if needed. `exclusive` locks it, as only one agent may serve it. */
 export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): DataDirectory {
   const { settings, closers, clock } = deps
   const { dataDir } = settings

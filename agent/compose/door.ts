@@ -100,7 +100,7 @@ export function openLinks(settings: Pick<AgentSettings, 'channelTls'>): CellLink
   return createCellLinks({ tls: readLinkTls(settings) })
 }
 
-/** Reads by what certificates cells know each other's channels; null: they speak plain HTTP. @throws Error for a file that is not there */
+/** Reads by what certificates cells know each other's channels. Null: they speak plain HTTP. @throws Error for a file that is not there */
 export function readLinkTls({ channelTls }: Pick<AgentSettings, 'channelTls'>): LinkTls | null {
   if (channelTls === null) return null
   const { ca, cert, key } = channelTls

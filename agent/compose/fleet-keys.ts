@@ -95,7 +95,7 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
   }
 }
 
-/** Returns what the fleet's Secret lacks of this cell's keys, as its new content; null if it lacks nothing. */
+/** Returns what the fleet's Secret lacks of this cell's keys, as its new content. Null if it lacks nothing. */
 function keysToGive(fleet: StoredKeys | null, own: StoredKeys): StoredKeys | null {
   if (fleet === null || fleet.generation < own.generation) {
     const backups = joinBackupKeys(fleet?.backups ?? { keys: [] }, own.backups)

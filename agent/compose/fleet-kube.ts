@@ -34,17 +34,17 @@ export interface Fleet {
   directory: Directory
   /** The tokens of all its cells. */
   tokens: Tokens
-  /** Takes over changes of the fleet's keys from now on; calls `onTaken` after each since the fleet was opened. */
+  /** Takes over changes of the fleet's keys from now on. Calls `onTaken` after each since the fleet was opened. */
   followKeys(onTaken: () => Promise<void>): Promise<void>
   domains: Domains
   claims: DomainClaims
-  /** The cluster that keeps it; null: this agent is alone. */
+  /** The cluster that keeps it. Null: this agent is alone. */
   api: KubeApi | null
-  /** Tells the fleet of this cell, from now on; resolves once it knows, or could not be told for some seconds. */
+  /** Tells the fleet of this cell, from now on. Resolves once it knows, or could not be told for some seconds. */
   join(told: {
     addresses: Omit<CellAddresses, 'version' | 'region'>
     measure(): Promise<CellStatus>
-    /** Has `tell` called when what `measure` returns has changed much; returns what ends that. */
+    /** Has `tell` called when what `measure` returns has changed much. Returns what ends that. */
     onChange(tell: () => void): () => void
     reconciler: Destroyer
   }): Promise<void>
@@ -216,7 +216,7 @@ async function publishOwn(published: Published): Promise<HealthFault[]> {
   return [...faults, ...(await published.claims.publishAll())]
 }
 
-/** Drops copies of bases as soon as the cluster tells that these are no more; returns what ends that. What fails is done within a minute. */
+/** Drops copies of bases as soon as the cluster tells that these are no more. Returns what ends that. What fails is done within a minute. */
 function sweepOnChange(deps: Published, logger: DeploymentDeps['logger']): () => Promise<void> {
   const sweep = shareRuns(() => dropStaleCopies(deps))
   let running: Promise<void> = Promise.resolve()

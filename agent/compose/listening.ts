@@ -6,7 +6,7 @@ import { createSecureContext, Server as TlsServer } from 'node:tls'
 import { listenAt } from '../../shared/http/listen.ts'
 import { SERVER_OPTIONS } from '../../shared/http/serve.ts'
 
-/** Address and TLS files (PEM) of a server; with `ca`, clients must show a certificate of that CA. */
+/** Address and TLS files (PEM) of a server. With `ca`, clients must show a certificate of that CA. */
 export interface Listening {
   host: string
   port: number

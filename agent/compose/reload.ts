@@ -101,7 +101,7 @@ export async function runReloadCommand(
   return 0
 }
 
-/** Sends a request to the agent that runs with these settings; null if none does. */
+/** Sends a request to the agent that runs with these settings. Null if none does. */
 export function askRunningAgent(settings: AgentSettings, request: object): Promise<unknown> {
   let instanceId = ''
   try {

@@ -19,6 +19,6 @@ export function wireTokens(
 export interface HostAccess {
   tokens: Tokens
   changeKeys(kind: KeyKind, change: KeyChange): Promise<void>
-  /** Gives the fleet the backup keys of this data directory; does nothing without a fleet. */
+  /** Gives the fleet the backup keys of this data directory. Does nothing without a fleet. */
   shareKeys(): Promise<void>
 }

@@ -41,11 +41,11 @@ export interface AgentSettings {
   /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
   view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
-  /** Place in a fleet, whose objects the cluster of `kubernetes` keeps; null: an agent alone. */
+  /** Place in a fleet, whose objects the cluster of `kubernetes` keeps. Null: an agent alone. */
   fleet: FleetSettings | null
   channelTls: ChannelTlsFiles | null
   data: DataListener
-  /** Address of the Prometheus metrics; null: off. */
+  /** Address of the Prometheus metrics. Null: off. */
   metrics: { host: string; port: number } | null
   edge: EdgeSettings
   /** Addresses and networks whose `X-Forwarded-For` is trusted at the data address. */
@@ -54,13 +54,13 @@ export interface AgentSettings {
   hosts: string[]
   backups: BackupSettings
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number; reservePercent: number }
-  /** Quota of projects that have none of their own; null is unlimited. */
+  /** Quota of projects that have none of their own. Null is unlimited. */
   defaultQuota: DefaultQuota
   network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
   limits: AgentLimits
 }
 
-/** The bounds in force, published by `GET /v1/config`; the shares are those that a box gets, and the most that one may have. */
+/** The bounds in force, published by `GET /v1/config`. The shares are those that a box gets, and the most that one may have. */
 export interface AgentLimits extends BoxShares {
   /** Requests per second of one token, and its burst. */
   rateLimitPerSecond: number
@@ -80,7 +80,7 @@ export interface AgentLimits extends BoxShares {
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
-  /** Connections at once at the internal port and at the data address, each; the edge's sockets may have a quarter. */
+  /** Connections at once at the internal port and at the data address, each. The edge's sockets may have a quarter. */
   connectionsAtOnce: number
   /** WebSockets of commands and consoles at once, over all addresses; and those to ports of boxes. */
   streamsAtOnce: number

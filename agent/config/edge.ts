@@ -11,11 +11,11 @@ export interface EdgeSettings {
   port: number
   /** Parent domain of the hosts of boxes. */
   domain: string
-  /** Public scheme and port behind another proxy; null: as it listens. `port` null: the default of the scheme. */
+  /** Public scheme and port behind another proxy. Null: as it listens. `port` null: the default of the scheme. */
   seenAs: { scheme: 'http' | 'https'; port: number | null } | null
-  /** Directory of PEM files, each a certificate with its key; null: no TLS. */
+  /** Directory of PEM files, each a certificate with its key. Null: no TLS. */
   certificates: string | null
-  /** Issues certificates by ACME for names that `certificates` does not cover; null: off. */
+  /** Issues certificates by ACME for names that `certificates` does not cover. Null: off. */
   acme: AcmeSettings | null
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
@@ -30,11 +30,11 @@ export interface EdgeSettings {
 export interface AcmeSettings {
   /** E-mail address of the account. */
   email: string
-  /** URL of the CA's directory; null: a public CA. */
+  /** URL of the CA's directory. Null: a public CA. */
   directory: string | null
-  /** PEM file of the CA's root certificate; null: the host's trust store. */
+  /** PEM file of the CA's root certificate. Null: the host's trust store. */
   root: string | null
-  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS. Null: none. */
   httpPort: number | null
 }
 

@@ -5,7 +5,7 @@ import { origin, whole } from './variables.ts'
 export interface FleetSettings {
   /** Number of its cell. */
   cell: string
-  /** Base URL at which other agents reach its channel; null: the address that it listens at. */
+  /** Base URL at which other agents reach its channel. Null: the address that it listens at. */
   channelUrl: string | null
   /** Port for the edges of other cells, at the address of the channel; 0: any free port. */
   edgePort: number
@@ -31,7 +31,7 @@ export const FLEET_VARIABLES = {
 type FleetVariables = z.infer<z.ZodObject<typeof FLEET_VARIABLES>> & { BOXYARD_AGENT_HOST: string }
 
 /**
- * Returns the place in a fleet; null for an agent alone.
+ * Returns the place in a fleet. Null for an agent alone.
  * @throws Error for a URL or a placement without a cell, and a cell without a URL where the channel listens at all addresses
  */
 export function fleetOf(env: FleetVariables): FleetSettings | null {

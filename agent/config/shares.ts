@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { BoxShares } from '../ports/boxes/limits.ts'
 import { whole } from './variables.ts'
 
-/** Most that a project without a quota of its own may have; null is unlimited. */
+/** Most that a project without a quota of its own may have. Null is unlimited. */
 export interface DefaultQuota {
   boxes: number | null
   cpus: number | null

@@ -5,7 +5,7 @@ export interface ChannelTlsFiles {
   key: string
 }
 
-/** Where tickets are redeemed. `url` is published to clients; null: the address listened on. */
+/** Where tickets are redeemed. `url` is published to clients. Null: the address listened on. */
 export interface DataListener {
   host: string
   port: number
@@ -28,7 +28,7 @@ interface DataVariables {
 }
 
 /**
- * Returns the paths of mutual TLS on the channel; null for none.
+ * Returns the paths of mutual TLS on the channel. Null for none.
  * @throws Error if some of them are missing
  */
 export function channelTlsOf(env: ChannelVariables): ChannelTlsFiles | null {

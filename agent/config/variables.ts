@@ -37,7 +37,7 @@ export const origin = z
   .refine((url) => ORIGIN.test(url) && URL.canParse(url), 'expected an origin such as https://data.example.org')
   .transform((url) => (URL.canParse(url) ? new URL(url).origin : url))
 
-/** Origins of registries; `https` if no scheme is given. */
+/** Origins of registries. `https` if no scheme is given. */
 export const registries = list
   .transform((items) => items.map((item) => (/^https?:/.test(item) ? item : `https://${item}`)))
   .refine(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Version and commit of this program; the commit is null if neither a release nor git tells it. */
+/** Version and commit of this program. The commit is null if neither a release nor git tells it. */
 export interface ProgramVersion {
   version: string
   commit: string | null

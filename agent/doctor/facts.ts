@@ -12,7 +12,7 @@ export interface Facts {
   kernel: KernelFacts
   network: NetworkFacts
   tools: readonly ToolFacts[]
-  /** The package that brought crun; null if no Debian package did, or there is no crun. */
+  /** The package that brought crun. Null if no Debian package did, or there is no crun. */
   crunPackage: Seen<CrunPackageFacts | null>
   clock: ClockFacts
   disk: Seen<DataDiskFacts>
@@ -31,12 +31,12 @@ export interface ProgramFacts {
 }
 
 export interface SettingsFacts {
-  /** Settings in force; a wrong one has its default. */
+  /** Settings in force. A wrong one has its default. */
   agent: AgentSettings
   front: { host: string; port: number }
   /** One sentence for each wrong setting. */
   faults: readonly string[]
-  /** A file of settings that could not be read; null if there is none. */
+  /** A file of settings that could not be read. Null if there is none. */
   hiddenFile: string | null
 }
 
@@ -49,7 +49,7 @@ export interface KernelFacts {
   modules: Readonly<Record<'btrfs' | 'loop' | 'nf_tables', Seen<boolean>>>
   hasLoopControl: boolean
   mountInfo: Seen<string>
-  /** Controllers in `cgroup.controllers` of version 2; null with version 1. */
+  /** Controllers in `cgroup.controllers` of version 2. Null with version 1. */
   controllers: Seen<readonly string[] | null>
   /** Names in /proc/self/ns. */
   namespaces: Seen<readonly string[]>
@@ -60,7 +60,7 @@ export interface KernelFacts {
 }
 
 export interface NetworkFacts {
-  /** Output of `nft list tables`; its error if it failed. */
+  /** Output of `nft list tables`. Its error if it failed. */
   nft: Seen<{ isUsable: boolean; output: string }>
   problems: Seen<readonly { code: string; evidence: string; remedy: string }[]>
   /** Nameservers that boxes use, and whether each answered. */
@@ -118,7 +118,7 @@ export interface PortFacts {
   port: number
   /** Empty if nothing listens there. `isOurs` is true of a process of this deployment. */
   holders: Seen<readonly { pid: number; command: string; unit: string | null; isOurs: boolean }[]>
-  /** Error code of a try to listen; null if it could, or if something listens. */
+  /** Error code of a try to listen. Null if it could, or if something listens. */
   refusal: string | null
 }
 
@@ -130,12 +130,12 @@ export interface GuardedFileFacts {
   required: number
   /** Null if it is missing. */
   found: Seen<{ mode: number; uid: number; isDirectory: boolean } | null>
-  /** What needs it, if its absence is a fault; else null. */
+  /** What needs it, if its absence is a fault, else null. */
   neededBy: string | null
 }
 
 export interface ServiceFacts {
-  /** Schema version of the database; null if there is none. */
+  /** Schema version of the database. Null if there is none. */
   schema: Seen<number | null>
   hasPoolImage: boolean
   /** Whether the database knows of a pool. */
@@ -148,11 +148,11 @@ export interface ServiceFacts {
     status: string
     problems: readonly { code: string; evidence: string; remedy: string }[] | null
   }>
-  /** Version of the running agent; null if it does not tell. */
+  /** Version of the running agent. Null if it does not tell. */
   runningVersion: { version: string; commit: string | null } | null
   /** Null without systemd. */
   units: Seen<readonly UnitFacts[] | null>
-  /** Last error that ended an agent, of its log; null if there is none. */
+  /** Last error that ended an agent, of its log. Null if there is none. */
   lastFailure: string | null
 }
 

@@ -22,7 +22,7 @@ export const DOCTOR_CODES = [
 export type DoctorCode = (typeof DOCTOR_CODES)[number]
 
 /**
- * `ok`; `note`: works, and may be better; `problem`: does not work, will not, or is unsafe; `unknown`: could not be looked at.
+ * `ok`. `note`: works, and may be better. `problem`: does not work, will not, or is unsafe. `unknown`: could not be looked at.
  */
 export type FindingLevel = 'ok' | 'note' | 'problem' | 'unknown'
 
@@ -38,7 +38,7 @@ export interface Finding {
   code: DoctorCode | null
   /** What was found, as sentences. */
   evidence: string
-  /** What to do, as sentences; null if there is nothing to do. */
+  /** What to do, as sentences. Null if there is nothing to do. */
   remedy: string | null
   fix: Fix | null
 }

@@ -34,7 +34,7 @@ async function apply(fix: Fix): Promise<void> {
     await runOk('modprobe', [fix.module], { timeoutMs: TIMEOUT_MS })
     return
   }
-  // The pool's image may be a link; never follows one that took the place of the file meanwhile.
+  // The pool's image may be a link. Never follows one that took the place of the file meanwhile.
   const fd = openSync(realpathSync(fix.path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     fchmodSync(fd, fix.mode)

@@ -28,7 +28,7 @@ export async function serveControl(path: string, answer: (request: unknown) => P
 }
 
 /**
- * Sends a request to `serveControl` and resolves to its answer; to null if no process listens there.
+ * Sends a request to `serveControl` and resolves to its answer, or to null if no process listens there.
  * @throws Error with the message of the process that refuses it, or if it does not answer within 30 s
  */
 export async function askControl(path: string, request: unknown): Promise<unknown> {

@@ -1,6 +1,6 @@
 /**
- * Runs `work` with a signal that aborts when a terminal or service manager ends this process (SIGINT, SIGTERM, SIGHUP), so that it
- * can remove what it has written. `what` tells in the error what was not complete: "the archive".
+ * Runs `work` with a signal that aborts when a terminal or service manager ends this process (SIGINT, SIGTERM, SIGHUP), so that it can
+ * remove what it has written. The error uses `what` to name what is incomplete: "the archive".
  */
 export async function withInterrupts<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController()

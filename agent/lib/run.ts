@@ -10,18 +10,18 @@ export interface SpawnOptions {
   /** Whole environment. By default it is inherited. */
   env?: Record<string, string>
   cwd?: string
-  /** Descriptors 0, 1, 2 and onwards; default three pipes. Never give crun `ignore`: it would chown the host's /dev/null. */
+  /** Descriptors 0, 1, 2 and onwards. Default three pipes. Never give crun `ignore`, because it would chown the host's /dev/null. */
   stdio?: readonly ChildStdio[]
 }
 
 export interface RunOptions extends SpawnOptions {
-  /** Data written to stdin, which is then closed; default: none. */
+  /** Data written to stdin, which is then closed. Default: none. */
   input?: string | Buffer
-  /** Time limit after which the process group is ended; the result then has `timedOut`. */
+  /** Time limit after which the process group is ended. The result then has `timedOut`. */
   timeoutMs?: number
-  /** Ends the process group; `run` then rejects with the signal's reason once the child is gone. */
+  /** Ends the process group. `run` then rejects with the signal's reason once the child is gone. */
   signal?: AbortSignal
-  /** Bytes kept of stdout and of stderr each (default 1 MiB); the rest is read and dropped. */
+  /** Bytes kept of stdout and of stderr each (default 1 MiB). The rest is read and dropped. */
   maxOutputBytes?: number
   /** Receives stderr as it arrives. */
   onStderr?: (text: string) => void
@@ -39,7 +39,7 @@ export interface RunResult {
   truncated: boolean
 }
 
-/** A command of the agent that did not end with exit code 0; the facts are fields. */
+/** A command of the agent that did not end with exit code 0. Its fields have the details. */
 export class CommandError extends ProgramError {
   override readonly name = 'CommandError'
   readonly command: string
@@ -65,7 +65,7 @@ export class CommandError extends ProgramError {
 
 /**
  * Runs a program in its own session to its end, without a shell. Rejects if it cannot be started (`code` ENOENT,
- * EACCES) or `signal` aborts; any exit is a result. Pipes that other processes keep open are dropped 250 ms after the exit.
+ * EACCES) or `signal` aborts. Any exit is a result. Pipes that other processes keep open are dropped 250 ms after the exit.
  */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   options.signal?.throwIfAborted()
@@ -100,8 +100,8 @@ export async function runOk(command: string, args: readonly string[], options: R
 }
 
 /**
- * Starts a program in its own session, without a shell, and returns it unwrapped: the caller listens to `error` and `exit`.
- * The child inherits only the descriptors in `stdio`.
+ * Starts a program in its own session, without a shell, and returns it unwrapped. The caller listens to `error` and `exit`. The child
+ * inherits only the descriptors in `stdio`.
  */
 export function spawnChild(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   return spawn(command, args, {
@@ -112,7 +112,7 @@ export function spawnChild(command: string, args: readonly string[], options: Sp
   })
 }
 
-/** Signals the process group of a child made by `spawnChild`; returns false if it is gone. */
+/** Signals the process group of a child made by `spawnChild`. Returns false if it is gone. */
 export function killGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return false
   try {

@@ -21,7 +21,7 @@ export interface AuditDeps {
   logger: Logger
   clock: Clock
   audit: AuditSink
-  /** Bounds the lines of each caller in the log; absent: none is left out. */
+  /** Bounds the lines of each caller in the log. Absent: none is left out. */
   lines?: LineBudget
 }
 
@@ -35,7 +35,7 @@ export function auditDenial(facts: RequestFacts, error: ServiceError, deps: Audi
   const isDenied = error.status === 401 || error.status === 403
   const isOfMutation = facts.operation !== null && isMutation(facts.operation)
   if (UNRECORDED.has(error.code) || !(isDenied || isOfMutation)) return
-  // Who asked is told by the cell that the repeat goes on to.
+  // The cell that receives the repeat records the caller.
   if (error.headers[OWNER_HEADER] !== undefined) return
   write(facts, error, deps)
 }
@@ -62,7 +62,10 @@ function write(
   audit.add({ ...record, ...boundCommand(facts.command), account })
 }
 
-/** Writes one line for a WebSocket whose command comes in its first message: when the command starts, is refused, or never came. */
+/**
+ * Writes one line for a WebSocket whose command comes in its first message. Writes it when the command starts or is refused, or when the
+ * message never came.
+ */
 export class LateLine {
   readonly #facts: RequestFacts
   readonly #deps: AuditDeps
@@ -87,7 +90,7 @@ export class LateLine {
   }
 }
 
-/** Returns the command in a validated request; null if it has none. Pure. */
+/** Returns the command in a validated request. Null if it has none. Pure. */
 export function commandIn(
   { id }: Pick<Operation, 'id'>,
   { body, query }: { body?: unknown; query?: unknown },

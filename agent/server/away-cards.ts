@@ -20,15 +20,15 @@ import { ENTRY_HEADER } from './passing.ts'
 export interface CardsDeps {
   directory: Pick<Directory, 'cell' | 'findCell' | 'homesOf' | 'readKept'>
   match: Matcher
-  /** Tells of a box what its card says; null: it has none. */
+  /** Returns the box that a cached summary describes. Null: the record has no summary. */
   viewBox(home: KeptHome, cell: Cell | null): Box | null
 }
 
-/** What is told of boxes whose cell does not answer: what the directory keeps of them, read when it is asked for. */
+/** Answers for boxes whose cell does not respond, from the directory's records, which it reads on demand. */
 export interface Cards extends StandIn {
   /**
-   * Lists what a cell that does not answer has of what a request lists, after the key `after` where that is given.
-   * @throws ServiceError `agent_unavailable` that names the cell, if that cannot be told
+   * Lists an unreachable cell's items for a list request, after the key `after` if that is given.
+   * @throws ServiceError `agent_unavailable` that names the cell, if its items cannot be listed
    */
   list(cell: string, listed: ListedCards, after: readonly string[] | null): PageItems
 }
@@ -37,7 +37,7 @@ export interface Cards extends StandIn {
 export interface ListedCards {
   headers: HttpRequest['headers']
   kind: KeptHome['kind']
-  /** That of the path. */
+  /** The project in the path. */
   project: string
   query: NamedListQuery & { status?: string | undefined }
 }
@@ -101,7 +101,7 @@ async function* listCards(
   return { ...all, has_more: hasMore }
 }
 
-/** Reads the first homes of a page, in its order: of all that a cell has, few more are held at a time. */
+/** Reads the first ownership records of a page, in its order. Holds few more than the page in memory, whatever the cell has. */
 async function readHomes(
   cell: string,
   { page, kind }: { page: NamedQuery; kind: KeptHome['kind'] },

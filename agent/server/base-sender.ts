@@ -15,18 +15,18 @@ export interface BaseSenderDeps {
   cell: string
   bases: Pick<BaseStore, 'all'>
   filesystem: Pick<CowFilesystem, 'send'>
-  /** Keys that only agents have (`createPeerKeys`): the functions hold those of the channel, and may read no base. */
+  /** Keys that only agents have (`createPeerKeys`). The functions hold the channel's keys, and must not read a base. */
   keys(): readonly ChannelKey[]
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** Time in ms in which a cell takes something of what it is sent; default: a minute. */
+  /** Time in ms in which a cell takes something of what it is sent. Default: a minute. */
   stalledMs?: number
 }
 
 /**
- * Wraps the handler of the channel, so that agents of other cells get the bases that were made at this one, each as the pool sends it,
- * with a seal at its end. They sign by a key that only agents have, for this cell and this purpose alone.
+ * Wraps the handler of the channel. Agents of other cells can then read the bases made at this cell. It sends each as the pool does, with
+ * a seal at its end. Agents sign with a key that only agents have, and only for this cell and this purpose.
  */
 export function createBaseSender(deps: BaseSenderDeps): (others: HttpHandler) => HttpHandler {
   const { cell, keys, now } = deps
@@ -111,7 +111,7 @@ export function baseReceiverOf(cell: string): string {
   return `bases of cell ${cell}`
 }
 
-/** Prefix of the path by which agents of a fleet request a base; its id follows. No operation of the API has such a path. */
+/** Prefix of the path by which agents of a fleet request a base. Its id follows. No operation of the API has such a path. */
 export const BASE_PATH = '/cells/bases/'
 /** Owner of the bytes of copies of bases, at both ends. */
 export const FLEET_BASES = { project: 'bases of the fleet', box: '' }

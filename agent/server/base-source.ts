@@ -13,7 +13,7 @@ import { discard } from './passing.ts'
 export interface BaseSourceDeps {
   findCell: Directory['findCell']
   links: Pick<CellLinks, 'send'>
-  /** Keys that only agents have (`createPeerKeys`); the first signs. */
+  /** Keys that only agents have (`createPeerKeys`). The first signs. */
   keys(): readonly ChannelKey[]
   /** Milliseconds since the epoch. */
   now(): number
@@ -21,7 +21,7 @@ export interface BaseSourceDeps {
 
 /** Creates what has other cells send bases that they have made (`createBaseSender`). */
 export function createBaseSource(deps: BaseSourceDeps): FleetBases['open'] {
-  /** The run of each cell's agent, as its first refusal tells it. */
+  /** The run of each cell's agent, learned from its first refusal. */
   const runs = new Map<string, string>()
   return async ({ cell, uid }, signal) => {
     const found = deps.findCell(cell)

@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws'
 import type { OpenFlow } from '../../shared/flow-turns.ts'
 import type { Intake } from './message-pace.ts'
 
-/** The bytes passed between a client and what it is joined to; `closeCode` is that of RFC 6455 §7.4. */
+/** The bytes passed between a client and its peer. `closeCode` is a code of RFC 6455 §7.4. */
 export interface BridgeFacts {
   bytesIn: number
   bytesOut: number
@@ -25,18 +25,18 @@ export interface StreamBridge {
   readonly socket: WebSocket
   /** The connection of the WebSocket. */
   readonly wire: Socket
-  /** As `CommandStream.outlivesClient`; false for a port. */
+  /** As `CommandStream.outlivesClient`. False for a port. */
   readonly outlivesClient: boolean
-  /** Resolves once the WebSocket has closed, of a port also its connection; never rejects. */
+  /** Resolves once the WebSocket has closed, of a port also its connection. Never rejects. */
   readonly closed: Promise<BridgeFacts>
-  /** Disconnects from the command or port and closes the WebSocket; the client has 1 s to answer the close. */
+  /** Disconnects from the command or port and closes the WebSocket. The client has 1 s to answer the close. */
   close(code: number, reason: string): void
 }
 
 /**
- * Sends a message past ws, which would copy all of it for one byte before it: 1 GiB of output comes 1.14 to 1.26 times as fast,
- * and takes the agent 1.0 s of a processor instead of 1.2 (`npm run bench -- shortcuts`). A message of ws is on the wire when its
- * `send` returns, since nothing is compressed: this one comes between two of them.
+ * Sends a message without ws, which would copy the whole payload to put one byte before it. This sends 1 GiB of output 1.14 to 1.26 times
+ * as fast, and costs the agent 1.0 s of CPU instead of 1.2 (`npm run bench -- shortcuts`). With no compression, a message of ws is on the
+ * wire when its `send` returns. So this message comes between two of them.
  */
 export function sendUncopied(wire: Socket, message: { head: Buffer; payload: Uint8Array; onSent: () => void }): void {
   wire.cork()
@@ -142,7 +142,7 @@ export class OutputWindow {
   }
 }
 
-/** Bytes that wait for a client before what it reads from is paused, and resumed; one read may exceed it. */
+/** Bytes that wait for a client before its source is paused, and resumed. One read may exceed it. */
 export const PAUSE_BYTES = 256 * 1024
 export const RESUME_BYTES = 128 * 1024
 /** 2.5 MB a second at a round trip of 100 ms, more than a terminal shows. */

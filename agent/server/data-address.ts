@@ -5,16 +5,16 @@ import { takesTicket } from '../../shared/operation.ts'
 import { OPERATIONS, operations } from '../../shared/routes.ts'
 
 /**
- * Matches the operations that a function cannot carry, which alone are served at the data address (docs/access.md), and the types
- * of its problems, which are paths of the origin that answered.
+ * Matches the operations that a function cannot carry, which only the data address serves (docs/access.md). Also matches the types of its
+ * problems, which are paths of the origin that answered.
  */
 export function matchTicketed(): Matcher {
   return createMatcher([...TICKETED, operations.listProblems, operations.getProblem])
 }
 
 /**
- * Allows any origin (CORS) for requests with a ticket: the ticket is the only authority, and browsers add none. Requests without a
- * ticket get no CORS headers.
+ * Allows any origin (CORS) for requests with a ticket. The ticket is the only authority, and browsers add none. Requests without a ticket
+ * get no CORS headers.
  */
 export function allowPages(handler: HttpHandler): HttpHandler {
   return async (request) => {

@@ -35,20 +35,20 @@ export interface DispatchDeps extends ReceptionDeps {
   handlers: Handlers
 }
 
-/** Creates the handler of all HTTP requests: trust → match → token → validate → handler → audit. It never rejects. */
+/** Creates the HTTP handler, which never rejects: `trust → match → token → validate → handler → audit`. */
 export function createDispatch(deps: DispatchDeps): HttpHandler {
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
     const end = deps.requests.begin(facts)
     try {
       const response = await answer(request, { ...deps, facts })
-      // What another cell is to carry out is told there.
+      // The cell that carries out a request also audits it.
       const isOwn = response.headers[OWNER_HEADER] === undefined
       if (isOwn && facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       end(response.status)
       const headers = { ...response.headers, 'x-request-id': facts.requestId }
       const body = openBody(response.body, facts)
-      // Of strangers each source address is one.
+      // Without a token, each source address is an account.
       return { ...response, headers, body, ...(facts.caller && { account: accountIn(facts) }) }
     } catch (error) {
       facts.open?.close()
@@ -71,7 +71,7 @@ function openBody(body: HttpResponse['body'], { open }: RequestFacts): HttpRespo
 /** Answers a request that cannot be carried out for a reason from before the dispatch, as the dispatch would. Never rejects. */
 export type Refuse = (request: RequestHead, reason: unknown) => Promise<HttpResponse>
 
-/** Creates it: who may not ask is told that, and every refusal is audited here, since no other cell has carried out the request. */
+/** Creates the refusal. A client without access learns only that. Audits all, since no other cell has carried out the request. */
 export function createRefuse(deps: ReceptionDeps): Refuse {
   return async (request, reason) => {
     const facts = newFacts(request, deps.clock.now())
@@ -135,7 +135,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   if (refusal) throw refuse(refusal, facts, context)
   const identity = read.identity ?? (await admit(read, context))
   const work = context.turns.run(accountIn(facts), (later) => perform({ ...read, identity }, { ...context, later }))
-  // A long poll ends with its token. What changes something ends as it would.
+  // A long poll ends with its token. A mutation ends as it would otherwise.
   const answered = facts.open === null || isMutation(read.operation) ? work : untilEnded(facts.open.signal, work)
   if (!answersBytes(read.operation)) return answered
   return { ...(await answered), openFlow: flowOf(read, identity.caller) }
@@ -228,7 +228,7 @@ function answersOf(operation: Operation, reply: Reply): RememberedResponse {
   return { response, replay: { ...kept, body, ...(read === undefined ? {} : { read }) } }
 }
 
-/** Returns the answer with what its read tells now; one that is read whole has the status and headers that belong to it now. */
+/** Returns the answer with the current result of its read. A whole read also updates its status and headers. */
 async function readAgain(
   answer: StoredAnswer,
   call: object,
@@ -257,7 +257,7 @@ function noneIfGone(error: unknown): undefined {
   if (!(error instanceof ServiceError) || error.status !== 404) throw error
 }
 
-// Stores refusals of requests that can never succeed; those that depend on state may succeed when repeated.
+// Stores refusals of requests that can never succeed. A refusal that depends on state may succeed when repeated.
 async function remembered(work: () => Promise<RememberedResponse>, requestId: string): Promise<RememberedResponse> {
   try {
     return await work()

@@ -51,26 +51,26 @@ export interface EntryDeps {
 
 /** Answers in the place of an owner that cannot be reached. */
 export interface StandIn {
-  /** Returns true for a request that it may answer; the owner then has some seconds to do so. */
+  /** Returns true for a request that it may answer. The owner then has some seconds to do so. */
   isTold(request: Pick<RequestHead, 'method' | 'target' | 'headers'>): boolean
-  /** Answers a request that failed with `error`, if its caller may know; null: the error stands. */
+  /** Answers a request that failed with `error`, if its caller may know. Null: the error stands. */
   answer(request: HttpRequest, failed: { error: unknown; here: HttpHandler }): Promise<HttpResponse | null>
 }
 
-/** Where requests of the functions enter a fleet: they may come to any of its agents. */
+/** Routes requests of the functions, which may enter a fleet at any of its agents. */
 export interface Entry {
   /** Wraps the handler of what this cell answers itself. */
   wrap(here: HttpHandler): HttpHandler
-  /** Passes a WebSocket on to its owner; false, with the socket untouched: it is for this cell. Never rejects. */
+  /** Proxies a WebSocket to its owner. False: this cell owns it, and the socket is untouched. Never rejects. */
   passUpgrade(upgrade: EnteringUpgrade, head: RequestHead): Promise<boolean>
   /** Cuts off all that is passed on. */
   close(): Promise<void>
 }
 
 /**
- * Creates the entry, which passes each request on at most once, as it came: its owner verifies the signature of the functions, and
- * whether it came before. A cell that is asked by another and has not got it answers 421; then the directory is read, and the cell that
- * has it by now is asked, if the request can still be sent. See docs/design/fleet-requests.md.
+ * Creates the router, which proxies each request at most once, unchanged. Its owner verifies the signature of the functions, and that it
+ * is not a replay. A cell that another cell asks for what it does not have answers 421. The router then reads the directory and asks the
+ * current owner, if it can still send the request. See docs/design/fleet-requests.md.
  */
 export function createEntry(deps: EntryDeps): Entry {
   const sockets = new Set<Socket>()
@@ -95,7 +95,7 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
   }
 }
 
-/** Finds the owner; null: this cell; `another`: none that this request, which was passed on already, may be passed on to. */
+/** Finds the owner. Null: this cell. `another`: none that this request, which was passed on already, may be passed on to. */
 async function findFor(request: RequestHead, { owners, mayPass }: EntryDeps): Promise<OwnerCell | 'another' | null> {
   const name = owners.foreignName(request.method, request.target)
   if (name === null || !(await mayPass(request, projectOwner(name.project).project))) return null
@@ -143,7 +143,7 @@ async function pass(
 }
 
 /**
- * Asks the first owner, and if that has not got it, who has it by then; null: that is this cell.
+ * Asks the first owner, and if that has not got it, who has it by then. Null: that is this cell.
  * @throws ServiceError `agent_unavailable` if none has it, or it `isRepeatable` no more
  */
 async function askOwner<T extends PassedUpgrade>(
@@ -187,13 +187,13 @@ async function enterUpgrade(
   } catch (error) {
     endWithResponse(client, await deps.refuse(request, error))
   } finally {
-    // What this cell answers itself is not the entry's to cut off.
+    // The router does not cut off answers of this cell.
     sockets.delete(client)
   }
   return true
 }
 
-/** Opens a WebSocket at its owner; null: that is this cell by now. */
+/** Opens a WebSocket at its owner. Null: that is this cell by now. */
 async function openUpgrade(
   request: RequestHead,
   { directory, links, owners, first, client }: EntryDeps & { first: OwnerCell; client: Socket },
@@ -236,9 +236,9 @@ async function refusalOf(
   }
 }
 
-/** Calls `leave` once the client has closed or ended its side, and takes none of its bytes; returns what stops that. */
+/** Calls `leave` once the client has closed or ended its side, and takes none of its bytes. Returns what stops that. */
 function onLeave(client: Socket, leave: () => void): () => void {
-  // An end is told to readers alone, who would take what comes before it.
+  // Only reading reports an end, and the reader would take what comes before it.
   const look = (): void => {
     if (client.readableLength === 0) client.read()
   }
@@ -263,7 +263,7 @@ async function join(
   sockets.delete(socket)
 }
 
-/** Reads an answer that is short, while there is still something else to tell. */
+/** Reads a short answer, while the client can still get another one. */
 async function wholeOf(answer: PassedAnswer, { name, cell }: OwnerCell): Promise<HttpResponse> {
   return wholePassedResponse(answer, cell.cell).catch((error: unknown) => {
     throw awayError(name, cell.cell, { cause: error })
@@ -286,7 +286,7 @@ function misdirected(): HttpResponse {
   return { status: MISDIRECTED, headers: {}, body: null }
 }
 
-/** RFC 9110, section 15.5.20: the cell that was asked is not the owner. Never seen by a client. */
+/** RFC 9110, section 15.5.20, where the cell that was asked is not the owner. No client ever sees it. */
 const MISDIRECTED = 421
 /** Bodies up to this many bytes are held, so that they can be sent a second time. */
 const SHORT_BYTES = 256 * 1024

@@ -1,12 +1,12 @@
 import type { EventPage, EventQuery, EventStore, NumberedEvent } from '../ports/store/events.ts'
 
-/** The last events of another cell, in order and without a gap, as its tail told them: bounded. */
+/** A bounded ring of another cell's last events, in order and without a gap, as its tail sent them. */
 export interface EventRing {
-  /** Number of the newest; null: where the tail begins is not known yet. */
+  /** Number of the newest. Null: where the tail begins is not known yet. */
   newest(): number | null
-  /** Begins anew after an event, unless that is its newest. */
+  /** Restarts after an event, unless that is its newest. */
   beginAfter(number: number): void
-  /** Adds the next event, of some `bytes`; begins anew with it if it does not follow the newest. */
+  /** Adds the next event, with its size in `bytes`. Restarts with it if it does not follow the newest. */
   add(event: NumberedEvent, bytes: number): void
   /** Returns a page, or null if not all events after `after` are among them. */
   read(query: EventQuery): EventPage | null

@@ -13,10 +13,10 @@ import { type PageEnd, splitPage } from './page-items.ts'
 import { wholePassedResponse } from './passing.ts'
 import type { ProcessorTurns } from './processor-turns.ts'
 
-/** What another cell has answered; the error names it. */
+/** The answer of another cell. The error names it. */
 export type OtherReply = { cell: string; reply: CellReply } | { cell: string; error: ServiceError }
 
-/** A list of which each cell has answered a page, after the same key. */
+/** A list. Each cell has answered one page of it, after the same key. */
 export interface GatheredPages {
   own: HttpResponse
   others: readonly OtherReply[]
@@ -24,9 +24,9 @@ export interface GatheredPages {
   match: Match
   /** Name of the array. */
   field: string
-  /** Names of the fields that the list is ordered by; the cursor is made of them. */
+  /** Names of the fields that the list is ordered by. The cursor is made of them. */
   key: readonly string[]
-  /** Absent: of items of one key that of the cell which has it is told. */
+  /** Absent: of several items with one key, shows the item of the cell that owns it. */
   join?: ItemJoin
 }
 
@@ -37,8 +37,9 @@ export interface PagesDeps {
 }
 
 /**
- * Merges the pages of all cells. What another cell refuses is the answer. Of one that does not answer, or no further, boxes are told by
- * their cards; else @throws ServiceError `agent_unavailable` that names it
+ * Merges the pages of all cells. If another cell refuses, that refusal is the answer. Boxes of a cell that does not answer, or stops in
+ * the middle, come from their cached summaries.
+ * @throws ServiceError `agent_unavailable` that names the cell, if its items have no summaries
  */
 export async function answerPage(given: GatheredPages, deps: PagesDeps): Promise<HttpResponse> {
   const { own, others, match, field } = given
@@ -86,8 +87,8 @@ function readQuery({ request: { target }, match: { operation, params } }: Gather
 type ListQuery = ListedCards['query']
 
 /**
- * Yields the items of a cell, and from where they fail, are none or come out of order what `told` has after the last of them: a cell that
- * fails takes no list of the others with it.
+ * Yields the items of a cell. If they fail, end early or come out of order, continues with what `told` has after the last of them. So a
+ * failing cell does not take the lists of the others with it.
  */
 async function* orCards(
   cell: string,
@@ -127,7 +128,7 @@ async function* keyedItems(
   }
 }
 
-/** Reads the key of an item; of most it is at their beginning, so that the rest need not be parsed. */
+/** Reads the key of an item. Most items begin with it, so that the rest need not be parsed. */
 function keyOfItem(json: Buffer, key: readonly string[]): string[] {
   const head = NAMED_HEAD.exec(json.toString('latin1', 0, HEAD_BYTES))?.groups
   const fields: unknown =

@@ -39,10 +39,12 @@ import type { PassCheck } from './pass-check.ts'
 import { ENTRY_HEADER, readAlready, wholePassedResponse } from './passing.ts'
 
 /**
- * How what belongs to a project, the fleet or an operation is answered. `here`: by the cell that is asked, since it is the same at all,
- * is placed by another part, or asks others itself. `source`: by the cell of the box that the body names, else here. `page`: by the pages of all cells, merged; `join`: items of one key are one. `one`: by the cell whose number the id
- * or the sign-in link has, else here. `all`: by what all cells answer, asked at once, or after this one; `isMakerLast`: the cell that has made the base which the path names is
- * asked, or answers here, after all others.
+ * Chooses which cells answer a request for a project, the fleet or an operation.
+ * - `here`: the cell that receives it. All have the same answer, another part places it, or its handler asks other cells.
+ * - `source`: the cell of the box that the body names, else here.
+ * - `page`: all cells, whose pages are merged. `join` makes one item of items with one key.
+ * - `one`: the cell whose number is in the id or the sign-in link, else here.
+ * - `all`: all cells, at once or after this one. `isMakerLast` asks the cell that made the base in the path last, even this one.
  */
 type Gathering =
   | { by: 'here'; since: 'same' | 'placed' | 'asks itself' }
@@ -51,7 +53,7 @@ type Gathering =
   | { by: 'one' }
   | ({ by: 'all'; isMakerLast?: boolean } & AnswerMerge)
 
-/** The operations that are no box's and no volume's: one that is missing below does not compile. */
+/** The operations that no single box or volume owns. If one is missing below, the code does not compile. */
 type GatheredId = {
   [Id in OperationId]: (typeof operations)[Id]['owner'] extends 'project' | 'fleet' | 'operation' ? Id : never
 }[OperationId]
@@ -95,13 +97,13 @@ export interface GatherDeps extends PagesDeps {
   match: Matcher
   asks: CellAsks
   mayPass: PassCheck
-  /** Answers what cannot be gathered. */
+  /** Answers requests that cannot fan out. */
   refuse: Refuse
 }
 
 /**
- * Wraps the handler of what this cell answers itself, so that what belongs to a project, the fleet or an operation is answered over all
- * cells. A request that another cell has passed on is answered for this cell alone.
+ * Wraps this cell's handler, so that requests for a project, the fleet or an operation are answered over all cells. A request that
+ * another cell has proxied gets the answer of only this cell.
  */
 export function gatherOverCells(here: HttpHandler, deps: GatherDeps): HttpHandler {
   return async (request) => {
@@ -138,7 +140,7 @@ function findGathering({ method, target }: HttpRequest, { match }: GatherDeps): 
     const gathering = (GATHERINGS as Partial<Record<string, Gathering>>)[found.operation.id]
     return gathering === undefined ? null : { gathering, match: found }
   } catch {
-    // No route, or another method: the dispatch says so.
+    // The dispatch reports a missing route or a wrong method.
     return null
   }
 }
@@ -156,7 +158,7 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   const { method, target, headers } = request
   const signal = isRead ? AbortSignal.any([request.signal, asking.leaving.signal]) : asking.leaving.signal
   const isPatient = gathering.isSlow
-  // What this cell refuses changes nothing at another.
+  // A change that this cell refuses must not happen at another.
   const isHereFirst = gathering.by === 'all' && gathering.isHereFirst
   const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, match.params['project']) }
   const maker = gathering.by === 'all' && gathering.isMakerLast === true ? makerOf(request, match, deps) : null
@@ -189,14 +191,14 @@ async function gather(request: HttpRequest, asking: Asking, deps: GatherDeps): P
   return mergeAnswers(gathering, first, rest)
 }
 
-/** Returns the cell that has made the base which a request names, as far as memory knows; null: none. */
+/** Returns the cell that has made the base which a request names, as far as memory knows. Null: none. */
 function makerOf({ target }: HttpRequest, { params }: Match, { directory }: GatherDeps): string | null {
   const isShared = new URLSearchParams(splitTarget(target).search).get('shared') === 'true'
   const { project = '', base: name = '' } = params
   return directory.bases.find({ project: isShared ? null : project, name })?.cell ?? null
 }
 
-/** Lists the cells that a request is passed on to: those with an agent, and of boxes and volumes all that have a name. */
+/** Lists the cells to ask. These are all with an agent, and for boxes and volumes also all that own a name. */
 function cellsOf(gathering: Gathering, { directory }: GatherDeps): string[] {
   const known = directory.cells().map(({ cell }) => cell)
   const isNamed = gathering.by === 'page' && NAMED_FIELDS.has(gathering.field)
@@ -216,7 +218,7 @@ async function askOther(
   }
 }
 
-/** Passes a request on to the one cell that can answer it: that began the operation, whose id has its number, or has made the sign-in link. */
+/** Proxies a request to the one cell that can answer it. It began the operation, whose id has its number, or created the sign-in link. */
 async function askOne(
   request: HttpRequest,
   { here, id }: { here: HttpHandler; id: string },
@@ -245,13 +247,16 @@ async function askSource(
   const home = box === null ? null : (directory.find(box) ?? (await directory.read(box)))
   if (home === null || home.cell === directory.cell)
     return here({ ...request, ...readAlready(body), signal: request.signal })
-  // What a client has asked to be made is made also if it leaves.
+  // A create continues even if the client disconnects.
   const { signal } = new AbortController()
   const asked: AskedRequest = { method, target, headers, body, owner: ownerIn(request, project) }
   return wholePassedResponse(await asks.ask(home.cell, asked, { signal, isPatient: true }), home.cell)
 }
 
-/** Returns on whose behalf other cells are asked: the project's, or of none or all the token's, which the functions have verified. */
+/**
+ * Returns the owner of requests to other cells. It is the project, or without a single project the token, which the functions have
+ * verified.
+ */
 function ownerIn({ headers }: HttpRequest, project: string | undefined): string {
   if (project !== undefined && project !== '-') return projectOwner(project).project
   const claims = unverifiedClaims(bearerToken(headers))
@@ -264,7 +269,7 @@ function boxOf(body: Uint8Array): string | null {
     const box = (parsed as { box?: unknown } | null)?.box
     return typeof box === 'string' ? box : null
   } catch {
-    // Is no JSON: the dispatch says so.
+    // The dispatch reports a body that is not JSON.
     return null
   }
 }

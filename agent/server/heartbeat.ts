@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { repeat } from '../../shared/repeat.ts'
 
-/** The interval of pings, and the silence after which a peer is dropped; in milliseconds. */
+/** The interval of pings, and the timeout after which a peer is dropped. In milliseconds. */
 export interface HeartbeatTimes {
   pingMs: number
   silenceMs: number
@@ -15,8 +15,8 @@ export interface Heartbeat {
 }
 
 /**
- * Uses one timer for all sockets. A peer is alive if it sends any byte, or if it takes queued output, since a ping waits behind
- * that. A paused socket counts as alive, since nothing is read from its peer: there a failing ping closes the connection.
+ * Uses one timer for all sockets. A peer is alive if it sends any byte, or if it takes queued output, since a ping waits behind that. A
+ * paused socket counts as alive, since nothing is read from its peer. There, a failing ping closes the connection.
  */
 export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbeat {
   const watched = new Map<WebSocket, Peer>()
@@ -59,7 +59,7 @@ interface Peer {
 function hasProgressed(peer: Peer): boolean {
   const { bytesRead, bytesWritten, writableLength } = peer.wire
   const hasSent = bytesRead !== peer.receivedBytes
-  // Counts only while output is queued here: the kernel's buffer takes output for a dead peer until it is full.
+  // Counts only while output is queued here. The kernel's buffer takes output for a dead peer until it is full.
   const hasTaken = writableLength > 0 && bytesWritten - writableLength !== peer.takenBytes
   peer.receivedBytes = bytesRead
   peer.takenBytes = bytesWritten - writableLength

@@ -5,7 +5,7 @@ import { refusal } from '../../shared/refusals.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 
-/** A request with an Idempotency-Key: the fields that identify a repeat. */
+/** The fields of a request with an Idempotency-Key that identify a repeat. */
 export interface KeyedRequest {
   tokenId: string
   /** The account that shares what is kept. */
@@ -16,14 +16,14 @@ export interface KeyedRequest {
   body: Uint8Array
 }
 
-/** A response, and the answer to store for repeats; null: store nothing. */
+/** A response, and the answer to store for repeats. Null: store nothing. */
 export interface RememberedResponse {
   response: HttpResponse
   replay: StoredAnswer | null
 }
 
 /**
- * Runs `work` once for each key of a token: a repeat gets the stored answer (docs/api.md#idempotency).
+ * Runs `work` once for each key of a token. A repeat gets the stored answer (docs/api.md#idempotency).
  * @throws ServiceError `idempotency_key_reused`, `idempotency_in_progress`, and the errors of `work`
  */
 export async function runOnce(

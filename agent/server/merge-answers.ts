@@ -12,16 +12,16 @@ export interface CellAnswer {
   value: unknown
 }
 
-/** What a cell has answered; the error of one that has not names it. */
+/** The answer of a cell. Its error names a cell that did not answer. */
 export type CellValue = CellAnswer | { cell: string; error: ServiceError }
 
-/** How what all cells answer becomes one answer. */
+/** Merges the answers of all cells into one. */
 export interface AnswerMerge {
   /** True: the others are asked once this cell has done it. */
   isHereFirst: boolean
-  /** True for what takes long at times: the others are waited for as long as this cell. */
+  /** True for operations that can take long. The timeout for other cells is then the same as for this one. */
   isSlow: boolean
-  /** Returns whether the others have a say after this status here; else it is the answer. */
+  /** Returns whether the others have a say after this status here, else it is the answer. */
   isAsked(status: number): boolean
   /** Merges the answers, this cell's first. @throws ServiceError `agent_unavailable` that names a cell without which none can be given */
   merge(own: CellAnswer, others: readonly CellValue[]): HttpResponse
@@ -69,7 +69,7 @@ export const SET_QUOTA: AnswerMerge = {
   },
 }
 
-/** Tells of the pools of all cells, together and each. */
+/** Returns the pools of all cells, together and each. */
 export const GET_STORAGE: AnswerMerge = {
   isHereFirst: false,
   isSlow: true,
@@ -81,7 +81,7 @@ export const GET_STORAGE: AnswerMerge = {
       const cells = reports.flatMap(({ cell, value: { pool, deleting, scrub } }) =>
         pool === null ? [] : { cell, pool, deleting: deleting ?? 0, scrub },
       )
-      // What projects share is told to tokens of all projects alone.
+      // Only tokens of all projects see what projects share.
       const isWhole = cells.length === values.length
       return {
         pool: isWhole ? sumDeep(cells.map(({ pool }) => pool)) : null,
@@ -125,7 +125,7 @@ export const GET_BASE: AnswerMerge = {
     if (told === undefined) return notFound(own, others)
     const base = baseOf(told)
     const uses = found.flatMap((each) => (baseOf(each).id === base.id ? (baseOf(each).used_by ?? []) : []))
-    // Who uses it at a cell that has not answered is not known.
+    // The use at a cell that has not answered is unknown.
     const isKnown = all.every((each) => 'response' in each && isDoneOrMissing(each.response.status))
     const boxes = uses.flatMap((use) => use.boxes).slice(0, USERS_MAX)
     const usedBy = isKnown ? { boxes, count: uses.reduce((sum, { count }) => sum + count, 0) } : null
@@ -133,7 +133,7 @@ export const GET_BASE: AnswerMerge = {
   },
 }
 
-/** Deletes the base of that name wherever it is, and sums its boxes of all cells: those with a copy have not got it, and tell theirs. */
+/** Deletes the base of that name at its owner, and sums its boxes of all cells. Cells with only a copy answer 404, with their count. */
 export const DELETE_BASE: AnswerMerge = {
   isHereFirst: true,
   isSlow: true,
@@ -155,7 +155,7 @@ function withoutUse(answer: HttpResponse): HttpResponse {
 
 type CellsOf<T> = readonly { cell: string; value: T }[]
 
-/** Answers as this cell has, with one value for those of all. What another refuses is the answer. */
+/** Returns this cell's answer with the joined value of all cells. If another cell refuses, that refusal is the answer. */
 function answerOf<T>(own: CellAnswer, others: readonly CellValue[], join: (all: CellsOf<T>) => T): HttpResponse {
   const answers: CellAnswer[] = [own]
   for (const each of others) {
@@ -173,7 +173,7 @@ function withJson({ status, headers, account }: HttpResponse, value: unknown): H
   return { status, headers: kept, body: JSON.stringify(value), ...(account === undefined ? {} : { account }) }
 }
 
-/** Answers for all that have not got it: as who refuses it for another reason, or has not answered, else as this cell. */
+/** Answers for cells that all lack it. Prefers a cell that refuses for another reason or has not answered, else uses this cell's answer. */
 function notFound(own: CellAnswer, others: readonly CellValue[]): HttpResponse {
   for (const each of others) {
     if ('error' in each) throw each.error

@@ -13,9 +13,9 @@ export type PageItems = AsyncGenerator<KeyedItem, PageEnd>
 export interface MergeOptions {
   /** Most items of the merged page. */
   limit: number
-  /** Index of the page whose item is told, of those that have one of this key. */
+  /** Index of the page whose item is shown, of the pages that have an item with this key. */
   choose(key: readonly string[], pages: readonly number[]): number
-  /** Makes one item of those of one key, in the place of choosing. */
+  /** Makes one item of all items with one key, instead of choosing one. */
   join?(items: readonly Buffer[]): Buffer
   /** Waits for a turn of the event loop, after some milliseconds of work. */
   turn(): Promise<void>
@@ -89,7 +89,7 @@ export function compareKeys(one: readonly string[], other: readonly string[]): n
 }
 
 const ENDED: PageEnd = { has_more: false, next_continuation_token: null }
-/** Bytes of a merged page; the last item of it may be longer. */
+/** Bytes of a merged page. The last item of it may be longer. */
 const BYTES_MAX = 2 * 1024 * 1024
 /** Milliseconds of work between two turns. */
 const WORK_MS = 2

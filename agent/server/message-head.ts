@@ -1,6 +1,6 @@
 /**
- * Encodes the head of a whole binary message of a server (RFC 6455 §5.2), with the first byte of its payload if that is given: the other
- * `restLength` bytes follow as they are, so that the output of a command need not be copied for a byte before it.
+ * Encodes the head of a whole binary message of a server (RFC 6455 §5.2), with the first byte of its payload if that is given. The other
+ * `restLength` bytes follow unchanged. So a command's output need not be copied to put a byte before it.
  */
 export function messageHead(restLength: number, firstByte: number | null): Buffer {
   const length = restLength + (firstByte === null ? 0 : 1)

@@ -2,13 +2,13 @@ import type { WebSocket } from 'ws'
 import { createBuckets } from '../../shared/buckets.ts'
 import { type OpenFlow, openFree } from '../../shared/flow-turns.ts'
 
-/** The messages of WebSockets that an account may send; beyond the burst its sockets are read by turns. */
+/** The rate of WebSocket messages of an account. Beyond the burst, its sockets are read by turns. */
 export interface MessageRate {
   perSecond: number
   burst: number
 }
 
-/** Lets the messages of one WebSocket in; its reader may hold them back. */
+/** Lets the messages of one WebSocket in. Its reader may hold them back. */
 export interface Intake {
   /** Reads nothing of the socket until `resume`. */
   pause(): void
@@ -18,19 +18,19 @@ export interface Intake {
   end(): void
 }
 
-/** Bounds the messages of WebSockets, so that those of one account take a part of the processor, however small they are. */
+/** Limits the rate of WebSocket messages, so that one account takes a part of the CPU, however small its messages are. */
 export interface MessagePaces {
   /**
-   * Watches a socket of `account`, of which nothing has been read yet, until it closes. Its bytes take the turns that `openFlow` gives;
-   * default: none.
+   * Watches a socket of `account` until it closes. Call it before anything is read from the socket. Its bytes take the turns that
+   * `openFlow` gives. Default: none.
    */
   watch(socket: WebSocket, account: string, openFlow?: OpenFlow): Intake
 }
 
 /**
- * Creates the paces of one server. Each message, ping and pong counts. A socket beyond the rate is paused until the rate has room for
- * what it sent too much, as its part of the account's paused sockets: one that has sent a key waits no longer than a blink behind
- * others that flood. What had been read of it before, at most 64 KiB, comes through and counts.
+ * Creates the paces of one server. Each message, ping and pong counts. A socket beyond the rate pauses until its share of the rate has
+ * paid for its excess. The account's paused sockets share the rate, so that one keystroke waits only a moment behind sockets that flood.
+ * Messages read before the pause, at most 64 KiB, pass and count.
  */
 export function createMessagePaces(
   { perSecond, burst }: MessageRate,
@@ -128,7 +128,7 @@ interface Pause {
   timer: NodeJS.Timeout
 }
 
-/** That of the service: of messages of 64 KiB more than it could pass on, of messages of a byte a sixth of a processor. */
+/** The rate of the service. Messages of 64 KiB at this rate exceed its throughput. Messages of one byte take a sixth of a CPU. */
 export const MESSAGE_RATE: MessageRate = { perSecond: 16_384, burst: 16_384 }
 
 const LOOK_MIN_MS = 10

@@ -5,7 +5,7 @@ import type { RequestFacts } from './request-facts.ts'
 
 /** Metrics of requests at all addresses, WebSockets included. */
 export interface RequestMeter {
-  /** Starts a request; call the returned function with the status of its answer. */
+  /** Starts a request. Call the returned function with the status of its answer. */
   begin(facts: RequestFacts): (status: number) => void
 }
 

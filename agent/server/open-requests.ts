@@ -18,7 +18,7 @@ export interface OpenRequestsDeps {
 
 /**
  * The register of open requests and WebSockets by their token. Call `endRevoked` after each revocation and `endExpired` several times a
- * second: everything that a token opened then ends within a second of the token.
+ * second. Everything that a token opened then ends within a second of the token.
  */
 export class OpenRequests {
   readonly #deps: OpenRequestsDeps
@@ -49,7 +49,7 @@ export class OpenRequests {
     }
   }
 
-  /** Ends the requests whose token is no longer good. Rejects if a token cannot be checked; the others are ended all the same. */
+  /** Ends the requests whose token is no longer good. Rejects if a token cannot be checked. The others are ended all the same. */
   async endRevoked(): Promise<void> {
     const checks = [...this.#byToken.keys()].map(async (tokenId) => {
       try {
@@ -83,11 +83,11 @@ export class OpenRequests {
 
 interface Entry {
   end: AbortController
-  /** Milliseconds since the epoch; null: no expiry. */
+  /** Milliseconds since the epoch. Null: no expiry. */
   expiresAt: number | null
 }
 
-/** Resolves as `work` does, or rejects with the reason of the signal as soon as it aborts; `work` then goes on unobserved. */
+/** Resolves as `work` does, or rejects with the reason of the signal as soon as it aborts. `work` then continues unobserved. */
 export function untilEnded<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = (): void => reject(signal.reason as Error)
@@ -98,9 +98,9 @@ export function untilEnded<T>(signal: AbortSignal, work: Promise<T>): Promise<T>
 }
 
 /**
- * Passes bytes on until the signal aborts, which ends the source: with its last piece where it can tell the reason, else by throwing that.
- * `onEnd` is called once at whichever end, also
- * if the reader leaves before it has read anything, which the `finally` of a generator would miss.
+ * Passes bytes on until the signal aborts, which ends the source. If the source can report the reason in a last piece, it does. Otherwise
+ * it throws that reason. Calls `onEnd` once at either end, also if the reader leaves before it has read anything. The `finally` of a
+ * generator would miss that.
  */
 export function bytesUntilEnded(
   bytes: AsyncIterable<Uint8Array> | ToldBytes,

@@ -6,9 +6,9 @@ import type { Cell, Directory, HomeName } from '../ports/fleet/directory.ts'
 import { cellAway } from './cells/cell-links.ts'
 import type { TurnedDirectory } from './cells/directory-reads.ts'
 
-/** What a request is about, by its path. */
+/** The resource that a request is about, from its path. */
 export interface SoughtName extends HomeName {
-  /** Id of a backup, which outlives its volume; it has the number of the cell that made it. */
+  /** Id of a backup, which outlives its volume. It has the number of the cell that made it. */
   backup?: string
 }
 
@@ -22,11 +22,11 @@ export interface OwnerCell {
 
 /** Finds who answers requests. */
 export interface OwnerFinder {
-  /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows; null: it is answered here. */
+  /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows. Null: it is answered here. */
   foreignName(method: string, target: string): SoughtName | null
   /**
-   * Returns the cell that has it, from memory, or as the directory has it where memory knows of none or `isFresh`; null: this cell,
-   * also by its own record where memory knows of none or `isFresh`, or nobody. What is left of a volume that nobody has is at the cell of its id.
+   * Returns the cell that has it, from memory. Reads the directory if memory knows of none, or if `isFresh`. Null: this cell, also by its
+   * own record in the same two cases, or no cell. The rest of a volume whose name is free is at the cell in its id.
    * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
    */
   find(name: SoughtName, options: { isFresh: boolean; account: string }): Promise<OwnerCell | null>
@@ -58,7 +58,7 @@ export function createOwnerFinder(deps: {
   }
 }
 
-/** Makes the error for an owner that cannot be reached; of one that `isChange`, it says so if that may have been carried out. */
+/** Makes the error for an owner that cannot be reached. If `isChange`, it says that the change may have been carried out. */
 export function awayError(
   { kind, name }: { kind: string; name: string },
   cell: string,
@@ -67,7 +67,7 @@ export function awayError(
   return cellAway(cell, cause, { which: `, which has ${kind} "${name}",`, isChange })
 }
 
-/** Finds the cell that made a backup, by the id of that; null: this cell, or one that is no more. */
+/** Finds the cell that made a backup, by the id of that. Null: this cell, or one that is no more. */
 function madeBy(name: SoughtName, { directory, account }: { directory: Directory; account: string }): OwnerCell | null {
   const { backup } = name
   const cell = backup === undefined ? undefined : directory.cells().find((each) => isOfCell(backup, each.cell))
@@ -82,7 +82,7 @@ function nameOf(match: Matcher, method: string, target: string): SoughtName | nu
       return null
     return { kind: operation.owner, project, name, ...(backup === undefined ? {} : { backup }) }
   } catch {
-    // No route, or another method: the dispatch says so.
+    // The dispatch reports a missing route or a wrong method.
     return null
   }
 }

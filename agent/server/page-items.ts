@@ -5,8 +5,8 @@ export interface PageEnd {
 }
 
 /**
- * Splits the JSON of a page, which begins with its array `field`, into the bytes of its items as they come, so that a page is never
- * held or parsed whole. Returns what follows them.
+ * Splits the JSON of a page, which begins with its array `field`, into the bytes of its items as they come. So a page is never held or
+ * parsed whole. Returns what follows them.
  * @throws Error for an answer of another form, an item of more than 4 MiB, and errors of `pieces`
  */
 export async function* splitPage(pieces: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Buffer, PageEnd> {
@@ -35,16 +35,16 @@ export async function* splitPage(pieces: AsyncIterable<Uint8Array>, field: strin
 interface Scan {
   /** Bytes from the end of the last item on. */
   held: Buffer
-  /** Memory of which `held` is the end that is used, with room behind it; else `held` is a piece. */
+  /** Memory with `held` at its end and room behind that, or empty while `held` is a piece. */
   store: Buffer
-  /** Where the scan goes on. */
+  /** Where the scan continues. */
   at: number
   depth: number
   isInText: boolean
   isEscaped: boolean
 }
 
-/** Takes the next item out of what is held; null: more is needed; `end`: the array has ended, and its end is all that is held. */
+/** Takes the next item out of what is held. Null: more is needed. `end`: the array has ended, and its end is all that is held. */
 function nextItem(scan: Scan): Buffer | 'end' | null {
   const { held } = scan
   let { at, depth, isInText, isEscaped } = scan
@@ -69,7 +69,7 @@ function nextItem(scan: Scan): Buffer | 'end' | null {
   return null
 }
 
-/** Adds a piece to what is held, which is moved to twice its memory where that is full: pieces may have a single byte. */
+/** Adds a piece to the held bytes. Moves them to twice the memory when it is full, because pieces may have a single byte. */
 function append(scan: Scan, piece: Uint8Array): void {
   const { held } = scan
   const bytes = held.length + piece.length

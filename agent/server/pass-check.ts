@@ -7,13 +7,16 @@ import { projectOwner } from '../../shared/rotation.ts'
 import { STRANGERS } from './audit.ts'
 import type { RequestHead } from './trust.ts'
 
-/** Returns on whose behalf a request asks for what a project has: the project's, or a stranger's, who has no token but maybe a ticket. */
+/**
+ * Returns the owner of a request for something of a project. It is the project, or the shared owner of unauthenticated clients, which may
+ * have a ticket.
+ */
 export function askerOf({ headers }: Pick<RequestHead, 'headers'>, project: string): string {
   return unverifiedClaims(bearerToken(headers)) === null ? STRANGERS : projectOwner(project).project
 }
 
 export interface PassCheckDeps {
-  /** Says why a request is not one of the functions; null: it is. */
+  /** Says why a request is not one of the functions. Null: it is. */
   checkSender(request: RequestHead): Refusal | null
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
@@ -28,8 +31,8 @@ export interface PassCheckDeps {
 export type PassCheck = (request: RequestHead, owner: string) => Promise<boolean>
 
 /**
- * Creates the check. It passes requests that the functions have signed, with a token that has not ended. Those count as asking: the bytes
- * of other projects leave them the event loop of this agent, as that of the owner.
+ * Creates the check. It passes requests that the functions have signed, with a token that has not ended. These count as requests of the
+ * project. Bytes of other projects then leave them time in the event loop of this agent, as at the owner.
  */
 export function createPassCheck({ checkSender, checkAlive, note = LOOP_TURNS.note }: PassCheckDeps): PassCheck {
   return async (request, owner) => {

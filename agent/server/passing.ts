@@ -10,13 +10,13 @@ import { type CellLinks, cellAway, type PassedAnswer, type PassedRequest } from 
 import type { Refuse } from './dispatch.ts'
 import type { RequestHead } from './trust.ts'
 
-/** What requests of the functions are passed on to other cells by. */
+/** Dependencies of the proxy that sends requests of the functions to other cells. */
 export interface PassingDeps {
   directory: Pick<Directory, 'cell'>
   links: CellLinks
   /** Answers what cannot be passed on. */
   refuse: Refuse
-  /** Bounds the lines of each cell in the log: each request for what it has would add one. */
+  /** Bounds the lines of each cell in the log. Otherwise each request for something of that cell would add one. */
   lines: LineBudget
   logger: Logger
 }
@@ -25,7 +25,7 @@ export interface PassingDeps {
 interface PassedTo extends Pick<PassedRequest, 'owner'> {
   cell: Pick<Cell, 'cell' | 'channelUrl'>
   body: Uint8Array | AsyncIterable<Uint8Array>
-  /** Tells that cell to choose no other. */
+  /** Makes that cell choose no other. */
   isPlaced?: boolean
 }
 
@@ -36,7 +36,7 @@ export async function passRequest(
   { directory, links, lines, logger }: PassingDeps,
 ): Promise<PassedAnswer> {
   const { method, target } = request
-  // What a client has asked to be done is done also if it leaves, as where no cell is between.
+  // A mutation continues even if the client disconnects, as without a cell in between.
   const signal = method === 'GET' ? request.signal : null
   const entered = { [ENTRY_HEADER]: directory.cell, ...(isPlaced ? { [PLACED_HEADER]: cell.cell } : {}) }
   const headers = { ...passedHeaders(request.headers, BODY_HEADERS), ...entered }
@@ -101,7 +101,7 @@ export function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return readWhole(body, { maxBytes: WHOLE_BYTES_MAX, tooLong })
 }
 
-/** Reads what is left of an answer, so that its connection can be used again; closes that if much is left, or it does not come soon. */
+/** Reads what is left of an answer, so that its connection can be used again. Closes that if much is left, or it does not come soon. */
 export function discard({ body }: Pick<HttpResponse, 'body'>): void {
   if (!(body instanceof Readable)) return
   let leftBytes = DISCARDED_BYTES_MAX
@@ -127,7 +127,7 @@ export function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'o
 /** Header of a request that has been passed on, with the number of the cell that it has entered by. Never accepted from a client. */
 export const ENTRY_HEADER = 'x-boxyard-entry'
 
-/** What a handshake needs beside the signed headers, for `passedHeaders`. */
+/** The headers of a handshake beside the signed ones, for `passedHeaders`. */
 export const HANDSHAKE_HEADERS = [
   'connection',
   'upgrade',

@@ -14,12 +14,12 @@ export interface PeerCaller {
 export interface PeerCallerDeps extends Pick<SignerOptions, 'keys' | 'now'> {
   /** Number of the other cell. */
   cell: string
-  /** Base URL of its channel; null: it has no agent now. */
+  /** Base URL of its channel. Null: it has no agent now. */
   findUrl(): string | null
   links: Pick<CellLinks, 'send'>
 }
 
-/** Creates the caller, which learns the run of the other agent from its first refusal, and signs for that from then on. */
+/** Creates the caller. It learns the run of the other agent from its first refusal, and signs for that run afterwards. */
 export function createPeerCaller({ cell, findUrl, links, keys, now }: PeerCallerDeps): PeerCaller {
   const sign = createSigner({ keys, now, agentId: () => peerIdOf(cell) })
   let run: string | undefined

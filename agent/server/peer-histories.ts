@@ -26,14 +26,14 @@ export interface PeerHistoriesDeps {
   logger: Logger
 }
 
-/** The histories of the other cells, as their agents tell them. */
+/** The histories of the other cells, from their agents. */
 export interface PeerHistories extends OtherHistories {
   close(): void
 }
 
 /**
- * Creates them. To each cell of which somebody reads there is one long connection, by which its new events come, whoever follows here;
- * the last of them are kept, a few MiB of all cells together. What is older is asked for, page by page.
+ * Creates the histories. Each cell with a reader here has one long connection for its new events, however many follow. It keeps the last
+ * events, a few MiB for all cells together. It requests older ones page by page.
  */
 export function createPeerHistories(deps: PeerHistoriesDeps): PeerHistories {
   const peers = new Map<string, Peer>()
@@ -143,7 +143,7 @@ async function ask<K extends keyof typeof PEER_ANSWERS>(
   }
 }
 
-/** What a read says that was ended before it knew anything. */
+/** The result of a read that was ended before it knew anything. */
 function endedAt(after: number): EventPage {
   return { events: [], through: after, hasMore: true }
 }

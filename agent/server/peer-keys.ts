@@ -3,8 +3,8 @@ import type { ChannelKey } from '../../shared/auth/channel.ts'
 import type { TokenKeySet } from '../../shared/auth/keys.ts'
 
 /**
- * Returns the keys by which the agents of a fleet know each other, of the private token keys as they are now: those are what all agents
- * have and the functions, which have the channel's keys as well, have not.
+ * Returns the keys by which the agents of a fleet authenticate each other. They derive from the current private token keys, which all
+ * agents have. The functions have the channel's keys, but not these.
  */
 export function createPeerKeys(tokenKeys: () => TokenKeySet): () => readonly ChannelKey[] {
   let made: { of: TokenKeySet; keys: ChannelKey[] } | null = null

@@ -15,14 +15,14 @@ const number = z.int().min(0)
 const projects = z.union([z.literal('*'), z.array(z.string())])
 const scope = z.looseObject({ projects, shared: z.boolean(), admin: z.boolean() })
 
-/** Bodies of the requests; fields of later versions are passed over. */
+/** Bodies of the requests. Ignores fields of later versions. */
 export const PEER_REQUESTS = {
   bounds: z.looseObject({ scope, since: number.nullable() }),
   events: z.looseObject({
     ...{ scope, types: z.array(z.string()), after: number, account: z.string() },
     limit: z.int().min(1).max(1000),
   }),
-  /** `door`: the cell that asks; `after`: the last event that it has, null for none. */
+  /** `door`: the cell that asks. `after`: the last event that it has, null for none. */
   tail: z.looseObject({ door: z.string(), after: number.nullable() }),
   audit: z.looseObject({
     ...{ projects, project: z.string().nullable(), actor: z.string().nullable() },
@@ -48,7 +48,10 @@ export const PEER_ANSWERS = {
   }),
 }
 
-/** A line of a tail: where it begins, first and after a loss, then events in order. Empty lines say that there are none. */
+/**
+ * A line of a tail. The first line, and the first after a loss, has where it begins. Events follow in order. Empty lines say that there
+ * are none.
+ */
 export const TAIL_LINE = z.union([event, z.looseObject({ after: number })])
 
 /** Time between two lines of a tail at most. */

@@ -19,7 +19,7 @@ import { peerIdOf } from './peer-keys.ts'
 import { PEER_PATHS, PEER_REQUESTS, type PeerPath, TAIL_QUIET_MS } from './peer-messages.ts'
 
 export interface PeerServerDeps {
-  /** That of this cell. */
+  /** The history of this cell. */
   history: CellHistory
   events: Pick<EventStore, 'onCommit'>
   keys: Parameters<typeof createVerifier>[0]['keys']
@@ -29,7 +29,7 @@ export interface PeerServerDeps {
   now(): number
 }
 
-/** Answers the agents of other cells: all events and the whole audit log of this cell, of which they tell callers what those may see. */
+/** Serves all events and the whole audit log of this cell to the agents of other cells. They show callers only what those may see. */
 export interface PeerServer {
   /** Wraps the handler of the channel, which gets all other requests. */
   wrap(others: HttpHandler): HttpHandler
@@ -37,7 +37,7 @@ export interface PeerServer {
   close(): void
 }
 
-/** Creates the server; it takes requests that are signed by a key which only agents have, for this cell. */
+/** Creates the server. It takes requests that are signed by a key which only agents have, for this cell. */
 export function createPeerServer(deps: PeerServerDeps): PeerServer {
   const { history, events, keys, now } = deps
   const verify = createVerifier({ keys, agentId: peerIdOf(history.cell), now, startedAt: now() })
@@ -70,7 +70,7 @@ export function createPeerServer(deps: PeerServerDeps): PeerServer {
 
 interface Serving extends PeerServerDeps {
   notices: EventNotices
-  /** The tail of each cell that has one: a new one ends the one before. */
+  /** The tail of each cell that has one. A new one ends the one before. */
   tails: Map<string, AbortController>
   closing: AbortController
   audits: AuditTurns
@@ -88,7 +88,7 @@ const ANSWERS: ReadonlyMap<string, Answer> = new Map<PeerPath, Answer>([
     async (body, { history, request }) => {
       const query = PEER_REQUESTS.events.parse(body)
       const { newest } = await history.bounds({ scope: query.scope, since: null })
-      // A cell that was restored from a backup: what follows has numbers that the reader takes for others.
+      // This cell was restored from a backup. Its next events have numbers that the reader takes for others.
       if (query.after > newest) throw new ServiceError('cursor_expired', 'This cell has no event of that number.')
       return jsonResponse(200, await history.readEvents({ ...query, inTurn: atOnce, signal: request.signal }), {})
     },
@@ -135,7 +135,7 @@ async function* tailOf(
       return found
     })
     if (page === null) {
-      // What was pruned unread is for each reader to notice.
+      // Each reader must notice events that were pruned unread.
       ;({ newest: after } = await history.bounds({ scope: EVERYTHING, since: null }))
       yield beginning()
       continue
@@ -149,8 +149,8 @@ async function* tailOf(
 type AuditTurns = <T>(account: string, read: () => Promise<T>) => Promise<T>
 
 /**
- * Creates the turns of reads for other cells, each of which may have to look at the whole log: one at a time, accounts in rotation, and
- * after each a pause as long as it took.
+ * Creates the turns of reads for other cells, which may each scan the whole log. Runs one at a time, with accounts in rotation, and
+ * pauses after each for as long as it took.
  */
 function createAuditTurns(): AuditTurns {
   const turns = createLimiter(1)
@@ -202,5 +202,5 @@ const EVERYTHING: EventScope = { projects: '*', shared: true, admin: true }
 const BODY_BYTES = 1024 * 1024
 /** Events of a tail in one piece. */
 const TAIL_EVENTS = 200
-/** A tail that was this far behind when it broke begins with the newest: what lies between is read when it is asked for. */
+/** A tail that was this far behind when it broke begins with the newest event. Requests then read the events in between. */
 const TAIL_BEHIND_MAX = 1_000

@@ -8,15 +8,15 @@ import type { EventRing } from './event-ring.ts'
 import type { PeerCaller } from './peer-caller.ts'
 import { PEER_PATHS, TAIL_LINE, TAIL_QUIET_MS } from './peer-messages.ts'
 
-/** The one long connection to another cell: brings its new events, and shows whether it can be reached. */
+/** The one long connection to another cell. It brings new events, and shows whether the cell can be reached. */
 export interface PeerTail {
   /**
-   * Resolves if the cell can be reached now; opens the tail if there is none, and waits for its first outcome alone. The tail stays for a
+   * Resolves if the cell can be reached now. Opens the tail if there is none, and waits only for its first outcome. The tail stays for a
    * minute after the last call.
    * @throws ServiceError `agent_unavailable`
    */
   reach(): Promise<void>
-  /** Opens the tail anew, after a request to the cell that has failed; one that `isLate` alone says nothing while the tail goes on. */
+  /** Reopens the tail after a request to the cell has failed. A request that only `isLate` means nothing while the tail works. */
   suspect(isLate: boolean): void
   close(): void
 }
@@ -27,7 +27,7 @@ export interface PeerTailDeps {
   door: string
   caller: PeerCaller
   ring: EventRing
-  /** Called with new events; with none, once the cell can be reached again. */
+  /** Called with new events. With none, once the cell can be reached again. */
   onEvents(events: readonly NumberedEvent[]): void
   clock: Clock
   logger: Logger
@@ -39,7 +39,7 @@ export function createPeerTail(deps: PeerTailDeps): PeerTail {
   const closing = new AbortController()
   let usedAt = 0
   let isHere = false
-  /** Settles with the first outcome; null: nobody runs it. */
+  /** Settles with the first outcome. Null: it does not run. */
   let running: PromiseWithResolvers<void> | null = null
   let heardAt = 0
   let attempt = new AbortController()
@@ -94,7 +94,7 @@ interface Following extends PeerTailDeps {
   onHeard(): void
 }
 
-/** Follows until the cell ends the tail, says nothing for too long, or nobody uses it any more. */
+/** Follows until the cell ends the tail or sends nothing for too long, or until the tail is unused. */
 async function follow(following: Following): Promise<void> {
   const { door, caller, ring, attempt, isUsed, onHeard } = following
   const end = (): void => attempt.abort()
@@ -162,5 +162,5 @@ const SILENCE_MS = 3 * TAIL_QUIET_MS
 const HEARD_MS = TAIL_QUIET_MS + 1_000
 const PAUSE_MS = 250
 const PAUSE_MAX_MS = 2_000
-/** Characters of an event at most: its texts are cut. */
+/** Most characters of a line. Events are shorter, since their texts are cut. */
 const LINE_MAX = 1024 * 1024

@@ -38,16 +38,16 @@ export interface PlacingDeps extends PassingDeps {
 }
 
 /**
- * Creates what carries out the creates of boxes, volumes and bases that the functions send where there is a place for them: here, or at another
- * cell. A cell that certainly has not begun, since it has no room, ends, or cannot be reached, is followed by the next; of any other
- * outcome that cell alone decides, also when the request is repeated.
+ * Wraps the handler, and sends creates of boxes, volumes and bases from the functions where the scheduler has room, here or at another
+ * cell. If a cell certainly has not begun, it tries the next. Such a cell has no room, shuts down, or cannot be reached. Only that cell
+ * decides any other outcome, also when the request is repeated.
  */
 export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHandler {
   return (here) => async (request) => {
     const route = await placedRoute(request, deps)
     if (route === null) return here(request)
     const { project, kind, maxBodyBytes } = route
-    // An archive is unpacked while it comes: it is made where it enters.
+    // An archive is unpacked while it comes, so the cell where it enters creates the base.
     if (kind === 'base' && !isJsonType(headerOf(request.headers, 'content-type')))
       return withoutOwner(await here(request))
     try {
@@ -67,7 +67,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
   }
 }
 
-/** Returns what a create is of, for one that the functions have sent to this cell first; null for another request. */
+/** Returns what a create is of, for one that the functions have sent to this cell first. Null for another request. */
 async function placedRoute(request: RequestHead, { match, mayPass }: PlacingDeps): Promise<PlacedRoute | null> {
   if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
   const found = routeOf(match, request.target)
@@ -92,7 +92,7 @@ function routeOf(match: Matcher, target: string): PlacedRoute | null {
   }
 }
 
-/** Reads what the place depends on; null for a body that is refused wherever it comes. */
+/** Reads what the place depends on. Null for a body that is refused wherever it comes. */
 function placeRequest(
   { headers }: HttpRequest,
   { project, kind, body }: { project: string; kind: PlacedName['kind']; body: Uint8Array },
@@ -146,7 +146,7 @@ interface Placed {
 
 async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse> {
   const { directory } = deps
-  // Those made a moment ago through another door are not in memory yet.
+  // Memory does not have sources that another gateway created a moment ago.
   for (const source of placed.place.sources) if (directory.find(source) === null) await directory.read(source)
   const places = deps.placesFor(placed.place).slice(0, PLACES_MAX)
   for (const [index, cell] of places.entries()) {
@@ -163,13 +163,13 @@ async function carryOut(placed: Placed, deps: PlacingDeps): Promise<HttpResponse
   throw new ServiceError('agent_unavailable', 'No cell with room is reachable. Retry later.')
 }
 
-/** Takes out what only cells tell each other. */
+/** Removes headers that only cells exchange. */
 function withoutOwner(answer: HttpResponse): HttpResponse {
   const { [OWNER_HEADER]: _owner, ...headers } = answer.headers
   return { ...answer, headers }
 }
 
-/** Asks one cell; null: it certainly has not got the request, and is not the last. */
+/** Asks one cell. Null: it certainly has not got the request, and is not the last. */
 async function ask(
   { cell, isLast, isPlaced = false }: { cell: string; isLast: boolean; isPlaced?: boolean },
   { request, body, place, here }: Placed,
@@ -210,6 +210,6 @@ const KINDS: Readonly<Record<string, PlacedName['kind']>> = {
   createBase: 'base',
 }
 const PLACES_MAX = 3
-/** Of a cell that has begun nothing. */
+/** Codes of a cell that has begun nothing. */
 const ROOM_CODES: ReadonlySet<string> = new Set(['storage_full', 'draining'])
 const ROOM_STATUSES: ReadonlySet<number> = new Set([503, 507])

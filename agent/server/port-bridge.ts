@@ -18,7 +18,7 @@ import type { Intake } from './message-pace.ts'
 /**
  * Passes bytes and the end of each direction between a client and a port of a box. A slow reader makes the other side wait, with at most
  * 512 KiB in memory and one message of the client's. Closes with 1000 once both directions have ended, with 1011 if the connection
- * breaks off; a client that leaves without a close of its own resets the connection.
+ * breaks off. A client that leaves without a close of its own resets the connection.
  */
 export function bridgePort(client: ClientEnd, connection: PortConnection): StreamBridge {
   const { socket, wire, intake } = client
@@ -80,7 +80,7 @@ interface InputEnds {
   close(code: number, reason: string): void
 }
 
-/** Returns what writes a client's messages to the port; pauses the client while the program does not read. */
+/** Returns a function that writes a client's messages to the port. Pauses the client while the program does not read. */
 function createInput({ intake, connection, close }: InputEnds): (data: Buffer, isBinary: boolean) => void {
   const { stream } = connection
   let hasEnded = false
@@ -93,7 +93,7 @@ function createInput({ intake, connection, close }: InputEnds): (data: Buffer, i
       hasEnded = true
       stream.end()
     } else if (data.length > 0 && stream.writable) {
-      // As much was read for it: ws makes a message of what the connection brought.
+      // The same amount was read before, because ws makes a message of the connection's bytes.
       notePassing(2 * data.length)
       if (!stream.write(data)) intake.pause()
     }
@@ -128,6 +128,6 @@ function passOutput(
   return sent.promise
 }
 
-/** Codes of clients that are done: they closed the WebSocket by themselves. */
+/** Codes of clients that are done and closed the WebSocket themselves. */
 const POLITE: ReadonlySet<number> = new Set([1000, 1001, 1005])
 const BROKEN = 'The connection was interrupted.'

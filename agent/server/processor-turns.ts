@@ -3,15 +3,15 @@ import type { LaterPart } from '../ports/store/events.ts'
 import { STRANGERS } from './audit.ts'
 
 /**
- * Has requests begin by what their accounts have cost the event loop, so that who asks again and again for what is dear leaves the
- * most of it to the others.
+ * Orders requests by the event loop time that their accounts have used. So a client that repeats expensive requests leaves most of the
+ * loop to the others.
  */
 export interface ProcessorTurns {
   /**
-   * Runs `work` at once if `account` has paid for what it used, else in its turn: one begins in a turn of the loop, accounts in rotation
-   * and the requests of each in their order. While others are there, an account that has used more than some milliseconds pauses
-   * for three times what it has used, 5 s at most. It is charged for the time until `work` waits for something, or ends, and for the later parts of it.
-   * Work that goes on after it has waited may take another turn within its own.
+   * Runs `work` at once if `account` has paid for its use, else in its turn. One request begins in a turn of the loop, with accounts in
+   * rotation and the requests of each in order. While others are active, an account that has used more than some milliseconds pauses for
+   * three times its use, at most 5 s. It pays for the time until `work` first waits or ends, and for its later parts. Work that resumes
+   * after a wait may take another turn within its own.
    */
   run<T>(account: string, work: (later: LaterPart) => Promise<T>): Promise<T>
 }
@@ -19,7 +19,7 @@ export interface ProcessorTurns {
 export interface ProcessorTurnsOptions {
   /** Default: knows who has asked within `PRESENT_MS`. */
   recent?: RecentProjects
-  /** Milliseconds of a clock that never goes back; default: that of the process. */
+  /** Milliseconds of a clock that never goes back. Default: the clock of the process. */
   now?(): number
 }
 
@@ -37,7 +37,7 @@ export function createProcessorTurns(options: ProcessorTurnsOptions = {}): Proce
   const accounts = new Map<string, Account>()
   const timer = createNextTurn(() => serve())
   const charges = createCharges((name, ms) => {
-    // What was used while nobody else was there held up nobody, and is not owed to who comes later.
+    // An account that was the only one held up no other, so it owes nothing for that use later.
     const pause = recent.others(name) > 0 ? PAUSE : 0
     const account = accountOf(name)
     account.paidAt = Math.min(now() + DEBT_MS, Math.max(account.paidAt, now() - ms) + ms * (1 + pause))
@@ -73,7 +73,7 @@ export function createProcessorTurns(options: ProcessorTurnsOptions = {}): Proce
   }
   return {
     run: async (name, work) => {
-      // For the sake of those without a token nobody pauses.
+      // Unauthenticated requests never pause others.
       if (name !== STRANGERS) recent.note(name)
       const account = accountOf(name)
       if (!isFree(account) || charges.isBeginning(name)) {
@@ -121,7 +121,7 @@ function createCharges(charge: (account: string, ms: number) => void, now: () =>
   }
 }
 
-/** Calls back in the next turn of the loop, or after a pause: the earliest that was asked for. */
+/** Calls back in the next turn of the loop, or after a pause, whichever is earliest. */
 function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
   let isDue = false
   let timeout: NodeJS.Timeout | undefined
@@ -140,7 +140,7 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
   }
 }
 
-/** How long an account is there for the others after it has asked: those who ask now and then leave them the whole loop in between. */
+/** How long an account counts as active after a request. Accounts that ask now and then leave the others the whole loop in between. */
 const PRESENT_MS = 250
 /** Above that those are forgotten which owe nothing. */
 const ACCOUNTS_MAX = 1_000
@@ -148,5 +148,5 @@ const ACCOUNTS_MAX = 1_000
 const BURST_MS = 20
 /** The most that an account owes. */
 const DEBT_MS = 5_000
-/** Length of a pause in lengths of what was used: with 3, an account has a quarter of the loop while others are there. */
+/** Length of a pause, in lengths of the use. With 3, an account has a quarter of the loop while others are active. */
 const PAUSE = 3

@@ -37,11 +37,11 @@ export interface ReceptionDeps {
   openRequests: OpenRequests
   actorContext: Pick<ActorContext, 'run'>
   rateLimit: RateLimit
-  /** Those of the event loop, for all servers. */
+  /** The turns of the event loop, for all servers. */
   turns: ProcessorTurns
   isDraining(): boolean
   audit: AuditSink
-  /** Bounds the lines of each caller in the log; absent: none is left out. */
+  /** Bounds the lines of each caller in the log. Absent: none is left out. */
   lines?: LineBudget
   requests: RequestMeter
   clock: Clock
@@ -80,7 +80,7 @@ export function receive(request: RequestHead, context: Context): Received {
 
 /**
  * Authenticates and authorizes a request, and applies rate limit and draining. The returned `enter` runs work as that caller.
- * @throws ServiceError for a missing, invalid, expired or revoked credential, or a missing permission; `rate_limited`, `draining`
+ * @throws ServiceError for a missing, invalid, expired or revoked credential, or a missing permission. `rate_limited`, `draining`
  */
 export async function admit(received: Received, context: Context): Promise<Identity> {
   const { trusted, operation, params, target, ticket } = received
@@ -104,7 +104,7 @@ export async function admit(received: Received, context: Context): Promise<Ident
   const { caller, enter } = identity
   if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
-  // For clients without a token nobody's bytes rest.
+  // Unauthenticated clients never delay the bytes of others.
   if (caller !== null) LOOP_TURNS.note(bytesOwnerOf(received, caller).project)
   const inTurn: InTurn = (work) => turns.run(accountIn(facts), work)
   return {
@@ -121,7 +121,7 @@ export function refuse(
 ): ServiceError {
   const { reason, keyId, skewMs } = refusal
   const { requestId, method } = facts
-  // The query is not logged: untrusted, it may hold anything, such as a command line.
+  // The query is not logged, because it is untrusted and may hold anything, such as a command line.
   const target = cutText(splitTarget(facts.target).pathname)
   logBounded('channel', lines, (leftOut) =>
     logger.warn('channel request refused', {
@@ -143,27 +143,29 @@ function checkOpen(operation: Operation, { isDraining }: ReceptionDeps): void {
   if (isDraining() && isMutation(operation)) throw drainingError()
 }
 
-/** Returns the accounts of a request that share bounded resources: its box, and those of its caller. */
+/** Returns the accounts of a request that share bounded resources: its box, and its caller's accounts. */
 export function ownersOf(
   { operation, params, trusted }: Pick<Received, 'operation' | 'params' | 'trusted'>,
   caller: Caller | null,
 ): string[] {
   const box = operation.owner === 'box' ? [`box ${params['project']}/${params['name']}`] : []
-  // Before its body is read, a request of the functions is not authenticated here; they have verified its token.
+  // Before its body is read, a request of the functions is not authenticated here. They have verified its token.
   const claims = caller === null ? unverifiedClaims(bearerToken(trusted.headers)) : null
   const project = params['project'] ?? null
   const accounts = claims === null ? [] : accountsOf({ ...claims, root: claims.root ?? claims.jti }, project)
   return [...box, ...(caller?.accounts ?? accounts)]
 }
 
-/** Returns whose bytes a request moves: those of its box in its project, or where it names no single project, of its chain of tokens. */
+/**
+ * Returns the owner of the bytes that a request moves. It is its box in its project. Without a single project it is its chain of tokens.
+ */
 export function bytesOwnerOf({ params }: Pick<Received, 'params'>, caller: Caller | null): FlowOwner {
   const { project, name = '' } = params
   if (project !== undefined && project !== '-') return projectOwner(project, name)
   return { project: caller === null ? STRANGERS : `token ${caller.root}`, box: name }
 }
 
-/** Returns how the answer of a request flows: by the turns of this process's event loop. */
+/** Returns the flow control for an answer, by turns of this process's event loop. */
 export function flowOf(request: Pick<Received, 'params' | 'operation'>, caller: Caller | null): OpenFlow {
   const owner = bytesOwnerOf(request, caller)
   return answerFlow(request.operation.bytesOut, inLoopTurns(owner))

@@ -5,7 +5,7 @@ import type { Operation } from '../../shared/operation.ts'
 import type { Caller } from '../core/common/caller.ts'
 import type { RegisteredRequest } from './open-requests.ts'
 
-/** The facts of a request for log, metrics and audit, filled in as they become known. */
+/** The details of a request for log, metrics and audit, filled in as they become known. */
 export interface RequestFacts {
   requestId: string
   method: string
@@ -15,15 +15,15 @@ export interface RequestFacts {
   /** The project in the path. */
   project: string | null
   caller: Caller | null
-  /** Its place among the open requests of its token; null before it is known. */
+  /** Its place among the open requests of its token. Null before it is known. */
   open: RegisteredRequest | null
   clientAddress: string
   startedAt: number
-  /** Program and arguments that it runs; null: none, or not known yet. */
+  /** Program and arguments that it runs. Null: none, or not known yet. */
   command: readonly string[] | null
 }
 
-/** Creates the facts of a request that was just received. */
+/** Creates the details of a request that was just received. */
 export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'headers'>, now: number): RequestFacts {
   return {
     requestId: givenRequestId(request.headers) ?? newId('req', now),

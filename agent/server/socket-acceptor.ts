@@ -10,7 +10,7 @@ export interface Upgrade {
   head: Buffer
 }
 
-/** Completes the handshake; null if the client has disconnected. */
+/** Completes the handshake. Null if the client has disconnected. */
 export type Acceptor = (
   given: Upgrade,
   answer: { protocol: string | null; headers: Record<string, string> },
@@ -23,7 +23,7 @@ export function createAcceptor(bounds: ServerOptions): Acceptor {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // One message of each socket in a turn of the event loop: a piece of 64 KiB may hold 10,000.
+    // Handles one message per socket in a turn of the event loop, because a piece of 64 KiB may hold 10,000.
     allowSynchronousEvents: false,
     maxFragments: FRAGMENTS,
     ...bounds,
@@ -35,7 +35,7 @@ export function createAcceptor(bounds: ServerOptions): Acceptor {
   })
   return ({ incoming, socket, head }, answer) => {
     answers.set(incoming, answer)
-    // The offer is validated already, and the command runs: ws would still refuse a list that repeats a protocol.
+    // The offer is validated already, and the command runs. Without this, ws would refuse a list that repeats a protocol.
     if (answer.protocol === null) delete incoming.headers['sec-websocket-protocol']
     else incoming.headers['sec-websocket-protocol'] = answer.protocol
     let accepted: WebSocket | null = null

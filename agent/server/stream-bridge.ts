@@ -43,7 +43,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
   const closed = Promise.withResolvers<BridgeFacts>()
   let isOver = false
   let closeCode: number | null = null
-  /** Stops passing bytes. A command that has ended is not disconnected, so that processes it left running go on. */
+  /** Stops passing bytes. A command that has ended is not disconnected, so that processes it left running continue. */
   const release = (hasEnded: boolean): boolean => {
     if (isOver) return false
     isOver = true
@@ -83,7 +83,7 @@ export function bridgeStream(client: ClientEnd, { stream, protocol }: BridgeEnds
   socket.on('message', (data: Buffer, isBinary: boolean) => {
     if (isOver) return
     facts.bytesIn += data.length
-    // As much was read for it: ws makes a message of what the connection brought.
+    // The same amount was read before, because ws makes a message of the connection's bytes.
     notePassing(2 * data.length)
     try {
       input.take(decodeFrame(protocol, data, !isBinary))
@@ -151,9 +151,9 @@ interface Outputs {
 }
 
 /**
- * Writes the client's input to the command; pauses the client while the command does not read. Of sizes that come faster than every
- * 20 ms, or than the input after them, the last counts. An input without bytes asks for an answer, as browsers see no
- * pings of the protocol: output that is queued already, else one without bytes.
+ * Writes the client's input to the command. Pauses the client while the command does not read. Of sizes that come faster than every 20
+ * ms, or than the input after them, the last counts. An input without bytes asks for an answer, as browsers see no pings of the protocol.
+ * The answer is output that is queued already, else one without bytes.
  */
 function createInput(
   { stdin, terminal, agent }: CommandStream,
@@ -180,7 +180,7 @@ function createInput(
   return { take, end: sizes.end }
 }
 
-/** What takes the frames of a client until `end`. */
+/** Takes the frames of a client until `end`. */
 interface ClientInput {
   take(frame: ClientFrame): void
   end(): void

@@ -12,13 +12,13 @@ import type { ClientEnd, StreamBridge } from './bridge.ts'
 import { bridgePort } from './port-bridge.ts'
 import { bridgeStart, bridgeStream } from './stream-bridge.ts'
 
-/** What a client of a WebSocket is to be joined to. */
+/** The peer to join a WebSocket client to. */
 export interface OpenedStream {
-  /** Subprotocol; null if the client offered none. */
+  /** Subprotocol. Null if the client offered none. */
   protocol: string | null
   /** Headers of the 101 answer. */
   headers: Record<string, string>
-  /** `exe_…` or `ses_…`; null for a port. */
+  /** `exe_…` or `ses_…`. Null for a port. */
   id: string | null
   /** True: its command comes in the first message. */
   startsLater: boolean

@@ -28,7 +28,7 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
   handlers: StreamHandlers
   /** Most WebSockets of commands and consoles at once, of all addresses together. */
   streamsAtOnce: number
-  /** Most WebSockets to ports of boxes at once, likewise. */
+  /** Most WebSockets to ports of boxes at once. */
   portConnectionsAtOnce: number
   heartbeatTimes?: HeartbeatTimes
   /** Default: MESSAGE_RATE. */
@@ -42,8 +42,8 @@ export interface StreamServer {
   /** Counts open WebSockets and pending upgrades, of commands and consoles or to ports. */
   open(pool: Pool): number
   /**
-   * Closes with 1012 those whose commands outlive their clients, and waits for the others until `signal` aborts; then closes
-   * the rest and resolves within 1.5 s.
+   * Closes with 1012 those whose commands outlive their clients, and waits for the others until `signal` aborts. Then closes the rest and
+   * resolves within 1.5 s.
    */
   drain(signal: AbortSignal): Promise<void>
 }
@@ -51,11 +51,11 @@ export interface StreamServer {
 /** How upgrades of one server are served. */
 export interface ServedUpgrades extends Pick<ReceptionDeps, 'trust' | 'match'> {
   sources: SourceAddresses
-  /** Takes those for other cells; null: there are none. */
+  /** Takes those for other cells. Null: there are none. */
   entry: Pick<Entry, 'passUpgrade'> | null
 }
 
-/** Joins clients to commands, consoles and ports: trust → match → token → validate → handler → audit → 101. */
+/** Joins clients to commands, consoles and ports. Each passes `trust → match → token → validate → handler → audit → 101`. */
 export function createStreamServer(deps: StreamServerDeps): StreamServer {
   const shares = {
     streams: createFairShares(deps.streamsAtOnce),
@@ -81,7 +81,7 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   }
 }
 
-/** What WebSockets are counted as. */
+/** The pool that counts a WebSocket. */
 type Pool = StreamKind['pool']
 
 interface State {
@@ -274,7 +274,7 @@ function tooMany(pool: Pool): ServiceError {
 
 const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
-/** Most pieces in which a message to a port may come: each takes memory beside its bytes. */
+/** Most pieces in which a message to a port may come. Each takes memory beside its bytes. */
 const PIECES = 1024
 const STOPPING = [1012, 'The agent is shutting down. Boxes keep running.'] as const
 /** RFC 6455, 7.4.1. */

@@ -13,9 +13,9 @@ export interface Trusted {
   isAccepted: true
   headers: Record<string, string>
   clientAddress: string
-  /** Verifies the body, before it is used; null: it is the one that was signed. */
+  /** Verifies the body, before it is used. Null: it is the one that was signed. */
   refuseBody(body: Uint8Array): Refusal | null
-  /** Verifies a body while it streams; null: it must be read whole. */
+  /** Verifies a body while it streams. Null: it must be read whole. */
   openBody: ((pieces: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>) | null
 }
 
@@ -41,7 +41,7 @@ export function trustSigned(verify: Verifier): Trust {
   }
 }
 
-// The length is not signed; it only locates the seal.
+// The length is not signed. It only locates the seal.
 function lengthOf({ headers }: RequestHead): number | null {
   const length = headerOf(headers, 'content-length')
   return length === undefined ? null : Number(length)

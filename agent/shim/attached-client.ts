@@ -47,7 +47,7 @@ export interface AttachedClientListener {
 }
 
 /**
- * Serves the client at `socket`, from which `rest` was read already. Keeps at most one unread piece of 64 KiB in memory; a
+ * Serves the client at `socket`, from which `rest` was read already. Keeps at most one unread piece of 64 KiB in memory. A
  * client whose next bytes are no longer kept continues at the oldest kept byte.
  */
 export function serveClient(

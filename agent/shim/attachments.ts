@@ -37,14 +37,14 @@ export interface AttachedClientsOptions {
   stdin: Writable
   isTerminal: boolean
   terminal: Terminal | null
-  /** The output streams; each ends when all of its sources have. */
+  /** The output streams. Each ends when all of its sources have. */
   streams: readonly (BackpressureSource & Pick<Track, 'kind' | 'kept' | 'replayFrom'>)[]
   /** True: the end of a client's input closes the command's. */
   endsInput: boolean
   onSize?: (size: TerminalSize) => void
 }
 
-/** Starts without clients. Pauses the sources while all clients lag; without clients they are always read. */
+/** Starts without clients. Pauses the sources while all clients lag. Without clients they are always read. */
 export function createAttachedClients(options: AttachedClientsOptions): AttachedClients {
   const { isTerminal, streams, onSize = () => undefined } = options
   const clients = new Set<AttachedClient>()
@@ -121,7 +121,7 @@ export interface RecentlyEnded {
   /** Counts those that are attachable or still have clients. */
   readonly count: number
   find(id: string): AttachedClients | null
-  /** Keeps one for 5 s, or until `max` later ones came; resolves after that, once no client is attached. */
+  /** Keeps one for 5 s, or until `max` later ones came. Resolves after that, once no client is attached. */
   add(id: string, attachments: AttachedClients): Promise<void>
 }
 
@@ -157,7 +157,7 @@ interface BackpressureSource {
 
 /** Pauses and resumes the sources of a stream. */
 interface Backpressure {
-  /** Call whenever a client joins, leaves or its lag changes; `lags` are those of all clients, in bytes. */
+  /** Call whenever a client joins, leaves or its lag changes. `lags` are those of all clients, in bytes. */
   update(lags: readonly number[]): void
 }
 

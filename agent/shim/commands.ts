@@ -27,9 +27,9 @@ import { createUnreadInput } from './unread-input.ts'
 export interface Commands {
   /** Resolves with the pid in the box once the command runs. Throws as `Runtime.exec`, or `storage_full`. */
   start(task: CommandTask): Promise<number | null>
-  /** Signals every process of a command; does nothing for an unknown one. */
+  /** Signals every process of a command. Does nothing for an unknown one. */
   signal(execId: string, signal: NodeJS.Signals): Promise<void>
-  /** Attaches a client once the command runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  /** Attaches a client once the command runs, or up to 5 s after its end. False if it is unknown. Throws `rate_limited`. */
   attach(execId: string, request: AttachRequest): Promise<boolean>
   /** Lists running and starting commands. */
   list(): DetachedCommand[]
@@ -39,7 +39,7 @@ export interface Commands {
 
 export interface ShimEvents {
   onOutput(execId: string): void
-  /** Reports the end of a command or a session; null if it never ran. */
+  /** Reports the end of a command or a session. Null if it never ran. */
   onEnded(id: string, end: DetachedEnd | null): void
   /** Called when `isIdle` may have become true. */
   onIdle(): void
@@ -122,7 +122,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 
 interface Command extends DetachedCommand {
   start: ProcessStarter
-  /** Resolves once it runs; with null if it never did. */
+  /** Resolves once it runs. With null if it never did. */
   attachments: Promise<AttachedClients | null>
 }
 

@@ -11,7 +11,7 @@ import { unmountIfMounted } from '../lib/syscalls/mounts.ts'
 import { serveShim } from './server.ts'
 import { createShimState } from './state.ts'
 
-/** Runs the shim of one instance until it has no command, session or agent; writes `ready` to stdout once it listens. */
+/** Runs the shim of one instance until it has no command, session or agent. Writes `ready` to stdout once it listens. */
 async function main(): Promise<void> {
   // The agent that started it may be gone.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)

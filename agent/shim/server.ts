@@ -15,7 +15,7 @@ export interface ShimServerOptions {
   end(): void
 }
 
-/** Serves agents and attached clients; resolves once it listens. */
+/** Serves agents and attached clients. Resolves once it listens. */
 export async function serveShim({ path, createState, end }: ShimServerOptions): Promise<void> {
   const agents = new Set<Socket>()
   const leaving = new Set<Socket>()

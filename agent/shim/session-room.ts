@@ -5,7 +5,7 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
 /** Bounds the console sessions of all boxes, which accounts share. */
 export interface SessionRoom {
-  /** Takes the room of one; returns its release. Throws `rate_limited` if an account would have more of 256 than it leaves free. */
+  /** Takes the room of one. Returns its release. Throws `rate_limited` if an account would have more of 256 than it leaves free. */
   take(accounts: readonly string[]): () => void
 }
 

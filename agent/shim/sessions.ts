@@ -18,9 +18,9 @@ export interface Sessions {
    * 16 per box or 256 in all.
    */
   open(task: SessionTask): Promise<number | null>
-  /** Signals every process of a session; does nothing for an unknown one. */
+  /** Signals every process of a session. Does nothing for an unknown one. */
   signal(sessionId: string, signal: NodeJS.Signals): Promise<void>
-  /** Attaches a client once the session runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  /** Attaches a client once the session runs, or up to 5 s after its end. False if it is unknown. Throws `rate_limited`. */
   attach(sessionId: string, request: AttachRequest): Promise<boolean>
   /** Lists running and starting sessions. */
   list(): DetachedSession[]
@@ -111,7 +111,7 @@ interface Session {
   start: ProcessStarter
   /** Null until it runs. */
   attachments: AttachedClients | null
-  /** Resolves once it runs; with null if it never did. */
+  /** Resolves once it runs. With null if it never did. */
   ready: Promise<AttachedClients | null>
 }
 

@@ -1,6 +1,6 @@
 import type { Seen } from '../facts.ts'
 
-/** Looks at something; keeps the reason if that fails. */
+/** Looks at something. Keeps the reason if that fails. */
 export async function look<T>(read: () => T | Promise<T>): Promise<Seen<T>> {
   try {
     return { value: await read() }

@@ -135,7 +135,7 @@ export function isServiceCommand(command: readonly string[]): boolean {
   return command.some((word) => /(^|\/)(agent\/(bundle\/)?main|functions\/(bundle\/)?standalone)\.(ts|mjs)$/.test(word))
 }
 
-/** Returns the error code of a try to listen; null if it went well. */
+/** Returns the error code of a try to listen. Null if it went well. */
 function tryListening({ host, port }: Address): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -86,7 +86,7 @@ async function readUnits(): Promise<UnitFacts[] | null> {
   return parseUnits(stdout)
 }
 
-// The agent of the package has its log there alone; empty for the deployment of a checkout, or if it cannot be read.
+// The agent of the package has its log there alone. Empty for the deployment of a checkout, or if it cannot be read.
 async function readJournal(dataDir: string): Promise<string> {
   if (packagedDataDir() !== dataDir) return ''
   const options = ['-u', SERVICE_UNITS[0] ?? '', '-o', 'cat', '-n', '2000', '-q', '--no-pager']

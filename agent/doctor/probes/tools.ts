@@ -5,7 +5,7 @@ import { CRUN_MIN_VERSION } from '../../drivers/host/crun-version.ts'
 import { run } from '../../lib/run.ts'
 import type { ToolFacts } from '../facts.ts'
 
-/** Looks for the programs that the agent starts with these settings; `path` is the `PATH` to look in. */
+/** Looks for the programs that the agent starts with these settings. `path` is the `PATH` to look in. */
 export function probeTools(settings: AgentSettings, path: string): Promise<ToolFacts[]> {
   const { bases, edge, view, runtime } = settings
   const use = { bases, isEmbedded: runtime === 'embedded', hasAcme: edge.acme !== null, hasLxcfs: view.lxcfs }
@@ -19,7 +19,7 @@ export function probeTools(settings: AgentSettings, path: string): Promise<ToolF
   )
 }
 
-/** Returns the path of a program in `path`, a list of directories like `PATH`; null if it is in none. */
+/** Returns the path of a program in `path`, a list of directories like `PATH`. Null if it is in none. */
 function findProgram(name: string, path: string): string | null {
   for (const directory of path.split(delimiter).filter(Boolean)) {
     const candidate = join(directory, name)

@@ -7,13 +7,13 @@ import { type DoctorDeps, examine } from '../doctor.ts'
 import { askService, SERVICE_UNITS } from '../probes/service.ts'
 import { formatJson, formatText } from '../report.ts'
 
-/** A file of a support archive; its text may still hold secrets. */
+/** A file of a support archive. Its text may still hold secrets. */
 export interface SupportFile {
   name: string
   text: string
 }
 
-/** Gathers what helps to find a fault. What cannot be read says why in its place; never rejects. */
+/** Gathers what helps to find a fault. What cannot be read says why in its place. Never rejects. */
 export async function gatherFiles(deps: DoctorDeps): Promise<SupportFile[]> {
   const { agent, front } = deps.settings
   const report = await examine(deps, false)

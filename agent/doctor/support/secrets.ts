@@ -40,7 +40,7 @@ function privateStrings(value: object): string[] {
   })
 }
 
-// A certificate is public; the key beside it in the file is not.
+// A certificate is public. The key beside it in the file is not.
 function keyLines(lines: readonly string[]): string[] {
   let isKey = false
   return lines.filter((line) => {

@@ -115,7 +115,7 @@ interface Waiting {
   read(): Promise<Reply>
 }
 
-/** Answers with the result of a job once it has ended within `waitMs`, else with 202 and its operation; throws the job's error. */
+/** Answers with the result of a job once it has ended within `waitMs`, else with 202 and its operation. Throws the job's error. */
 async function replyOnceDone(
   { operations }: Pick<BackupHandlerDeps, 'operations'>,
   caller: Caller,

@@ -2,7 +2,7 @@ import type { Base } from '../../../shared/schemas/bases.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { BaseRecord, BaseUse } from '../../ports/store/bases.ts'
 
-/** Returns the base in the form of the API; `use` null if it was not read. */
+/** Returns the base in the form of the API. `use` null if it was not read. */
 export function viewBase(record: BaseRecord, use: BaseUse | null): Base {
   return {
     id: record.id,

@@ -10,7 +10,7 @@ import { operationLocation } from '../operations/view.ts'
 
 /** Answers requests with boxes. */
 export interface BoxReplies {
-  /** Returns the Box of the API; its environment is empty for a caller who may not write. */
+  /** Returns the Box of the API. Its environment is empty for a caller who may not write. */
   view(record: BoxRecord, caller: Caller): Box
   /** Answers a mutation that has taken effect. */
   done(caller: Caller, record: BoxRecord): Reply

@@ -14,7 +14,7 @@ export interface RequestConditions {
   range: string | null
   accept: string | null
   lastEventId: string | null
-  /** Longest answer that the caller can carry, in bytes; null: any. */
+  /** Longest answer that the caller can carry, in bytes. Null: any. */
   answerBytesMax: number | null
 }
 
@@ -25,9 +25,9 @@ export interface Call<K extends OperationId> extends RequestConditions {
   body: Operations[K]['body'] extends z.ZodType ? z.output<Operations[K]['body']> : undefined
   /** Null only for an operation that needs no token, called without one. */
   caller: Operations[K]['permission'] extends null ? Caller | null : Caller
-  /** Path and query as sent, without a ticket; when it came, ms since the epoch; whether another cell has chosen this one for it. */
+  /** Path and query as sent, without a ticket. When it came, ms since the epoch; whether another cell has chosen this one for it. */
   request: { operationId: string; target: string; receivedAt: number; isPlaced: boolean }
-  /** The only box that a ticket allows; null: any box of that name. */
+  /** The only box that a ticket allows. Null: any box of that name. */
   boundBoxId: string | null
   /** The streamed body of an operation that takes bytes; iteration throws if it breaks off or was altered. */
   bytes: AsyncIterable<Uint8Array> | null
@@ -44,7 +44,7 @@ export interface Call<K extends OperationId> extends RequestConditions {
   answerOf(reply: Reply): KeyedAnswer | null
 }
 
-/** An answer; the table's success status if `status` is left out. */
+/** An answer. The table's success status if `status` is left out. */
 export interface Reply {
   status?: number
   /** Null: no body. */
@@ -69,20 +69,20 @@ export interface ReplayRead {
   query: Record<string, unknown>
   /** Path of what is read, if it can be under way: while its `status` is `running`, the replay is 202 with it as `Operation-Location`. */
   location?: string
-  /** The only field to read, while that resource still exists; the others are those of `replayBody`. */
+  /** The only field to read, while that resource still exists. The others are those of `replayBody`. */
   field?: 'environment'
 }
 
 /** One handler for every operation of the table: a missing one does not compile. */
 export type Handlers = { [K in Exclude<OperationId, StreamId>]: (call: Call<K>) => Promise<Reply> }
 
-/** One handler for every WebSocket operation; its errors are answered before the upgrade. */
+/** One handler for every WebSocket operation. Its errors are answered before the upgrade. */
 export type StreamHandlers = {
   [K in StreamId]: (call: StreamCall<K>) => Promise<K extends 'openPort' ? PortConnection : CommandStream>
 }
 
 /** A validated request for a WebSocket. */
 export type StreamCall<K extends StreamId> = Pick<Call<K>, 'params' | 'query' | 'caller' | 'boundBoxId'> & {
-  /** Id for the command that it starts; null: a new one. */
+  /** Id for the command that it starts. Null: a new one. */
   execId: string | null
 }

@@ -11,7 +11,7 @@ export interface RedirectDeps {
 /** A request whose answer may be longer than a function can carry. */
 export type LongCall = Pick<Call<'readFile'>, 'caller' | 'request' | 'boundBoxId' | 'answerBytesMax'>
 
-/** Returns the longest answer to a call in bytes; null: any, also with a ticket, as the client is at the data address then. */
+/** Returns the longest answer to a call in bytes. Null: any, also with a ticket, as the client is at the data address then. */
 export function answerBytesMaxOf({ answerBytesMax, boundBoxId }: LongCall): number | null {
   return boundBoxId === null ? answerBytesMax : null
 }

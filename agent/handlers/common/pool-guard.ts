@@ -9,7 +9,7 @@ export interface PoolGuardDeps {
 
 /**
  * Wraps the handlers that write to the pool. They refuse before they begin while it is read-only, and those that make something also
- * while the project is at its bound; a full disk is explained by that bound. Deletions pass: they are recorded, and carried out once
+ * while the project is at its bound. A full disk is explained by that bound. Deletions pass: they are recorded, and carried out once
  * the pool is writable.
  */
 export function guardPool<H extends Partial<Handlers>>(handlers: H, { filesystem, bounds }: PoolGuardDeps): H {
@@ -32,7 +32,7 @@ interface ProjectCall {
 }
 
 /**
- * Makes something, or writes into it. A base may be of all projects and a deploy need no disk, so these two check themselves; a backup of a project at its bound is what
+ * Makes something, or writes into it. A base may be of all projects and a deploy need no disk, so these two check themselves. A backup of a project at its bound is what
  * lets it delete something.
  */
 const WRITERS = {

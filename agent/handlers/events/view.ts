@@ -13,7 +13,7 @@ export function viewItem(item: FeedItem): unknown {
   return 'event' in item ? viewEvent(item.event) : { cells: item.missing }
 }
 
-/** Returns the field that names cells which cannot be reached; without any there is none. */
+/** Returns the field that names cells which cannot be reached. Without any there is none. */
 export function viewMissing(missing: readonly string[]): { missing_cells?: readonly string[] } {
   return missing.length === 0 ? {} : { missing_cells: missing }
 }

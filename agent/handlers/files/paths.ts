@@ -7,7 +7,7 @@ import type { FilePath } from '../../ports/files/files.ts'
 export interface GivenPath {
   text: string | undefined
   base64: string | undefined
-  /** JSON Pointer to the text in the request; the base64 is at `…_base64`. */
+  /** JSON Pointer to the text in the request. The base64 is at `…_base64`. */
   pointer: string
 }
 

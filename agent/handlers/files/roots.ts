@@ -31,7 +31,7 @@ export async function writtenRootOf(deps: FilesRootDeps, call: BoxCall): Promise
 }
 
 /**
- * As `filesRootOf`; if the query names a snapshot, returns the location in that.
+ * As `filesRootOf`. If the query names a snapshot, returns the location in that.
  * @throws ServiceError `snapshot_not_found`
  */
 export async function readRootOf(

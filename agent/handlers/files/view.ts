@@ -29,7 +29,7 @@ export function formatMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
 
-/** Parses permission bits from octal digits; null if undefined. */
+/** Parses permission bits from octal digits. Null if undefined. */
 export function modeOf(text: string | undefined): number | null {
   return text === undefined ? null : Number.parseInt(text, 8)
 }

@@ -14,7 +14,7 @@ export interface SystemDeps {
   version: { version: string; commit: string | null }
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number; quota: Bounds }
-  /** All limits in force; names end in their unit. */
+  /** All limits in force. Names end in their unit. */
   limits(): Record<LimitName, number>
   health(): Promise<HealthReport>
   /** The names of the bases that all projects share. */
@@ -82,7 +82,7 @@ function keepFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
   }
 }
 
-// The front answers these requests itself; the data address needs this.
+// The front answers these requests itself. The data address needs this.
 function replyProblemTypes(code: string | null, accept: string | null): Reply {
   const answer = answerProblemTypes({ code, accept: accept ?? undefined, types: '/problems' })
   if (answer === null) throw problemTypeNotFound('/problems')

@@ -30,9 +30,9 @@ function describeHolder(text: string): string {
     : ` (process ${pid}, ${unit}). Stop it first: systemctl stop ${unit}`
 }
 
-/** Returns the service of systemd that a process belongs to, by its /proc/PID/cgroup; null if it belongs to none. */
+/** Returns the service of systemd that a process belongs to, by its /proc/PID/cgroup. Null if it belongs to none. */
 export function unitOf(groups: string): string | null {
-  // Version 2 and the hierarchy of systemd alone have units. A login is no service, though systemd runs a part of it as one.
+  // Only version 2 and the hierarchy of systemd have units. A login is not a service, though systemd runs a part of it as one.
   const paths = Array.from(groups.matchAll(/^(?:0:|\d+:name=systemd):(.*)$/gm), ([, path = '']) => path)
   const parts = paths.filter((path) => !path.startsWith('/user.slice/')).flatMap((path) => path.split('/'))
   return parts.find((part) => /^[\w@.:-]+\.service$/.test(part)) ?? null

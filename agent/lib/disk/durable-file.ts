@@ -6,8 +6,8 @@ import { isErrno } from '../syscalls/libc.ts'
 import { AT } from '../syscalls/mounts.ts'
 
 /**
- * Writes a whole file of mode 0600 atomically and durably: after a crash it holds the old text or the new one. Concurrent writers
- * do not disturb each other; the last one wins.
+ * Writes a whole file of mode 0600 atomically and durably. After a crash it holds the old text or the new one. Concurrent writers do not
+ * disturb each other. The last one wins.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.${randomBytes(8).toString('hex')}.new`
@@ -20,7 +20,7 @@ export function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Syncs the file `draft` and renames it over `path` in the same directory; durable on return. */
+/** Syncs the file `draft` and renames it over `path` in the same directory. The rename is durable on return. */
 export function moveDurably(draft: string, path: string): void {
   syncPath(draft)
   renameSync(draft, path)
@@ -28,8 +28,8 @@ export function moveDurably(draft: string, path: string): void {
 }
 
 /**
- * Gives the file `draft` the name `path` unless that is taken (EEXIST), which renameat2(2) does on vfat and where there are no hard
- * links, and link(2) on NFS and where renames have no flags; `draft` may stay.
+ * Gives the file `draft` the name `path` unless that is taken (EEXIST). Uses renameat2(2), also for vfat and filesystems without hard
+ * links. Uses link(2) on NFS and where renames have no flags. `draft` may stay.
  */
 export function renameToFree(draft: string, path: string): void {
   try {
@@ -41,7 +41,7 @@ export function renameToFree(draft: string, path: string): void {
   }
 }
 
-/** Removes the drafts of killed writers from `directory`; no writer may be active there. */
+/** Removes the drafts of killed writers from `directory`. No writer may be active there. */
 export function removeDrafts(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (DRAFT.test(name)) rmSync(join(directory, name), { force: true })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isErrno } from '../syscalls/libc.ts'
 
-/** Reads a text file; empty if it, or its process or device, does not exist. */
+/** Reads a text file. Empty if it, or its process or device, does not exist. */
 export function readTextIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -11,7 +11,7 @@ export function readTextIfThere(path: string): string {
   }
 }
 
-/** Reads a text file; empty if it cannot be read for any reason. */
+/** Reads a text file. Empty if it cannot be read for any reason. */
 export function tryReadText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -22,18 +22,18 @@ import {
 import { lockFile } from '../syscalls/descriptors.ts'
 import { removeDrafts, writeDurably } from './durable-file.ts'
 
-/** Current keys of a deployment: a changed file is read again within a second. */
+/** Current keys of a deployment. Reloads a changed file within a second. */
 export interface KeyFiles {
   channel(): ChannelKeySet
   /** Private token keys. */
   tokens(): TokenKeySet
-  /** The same for signing: a changed file is read at once, so that a token minted after a rotation has the new key. */
+  /** The same for signing. Reloads a changed file at once, so that a token created after a rotation has the new key. */
   signing(): TokenKeySet
   /** Keys that sign and verify the manifests of backups. */
   backups(): BackupKeySet
   /** Reads changed files at once. */
   reload(): void
-  /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
+  /** Notes that a request came with a channel key, so that `oldChannelKeyUse` reports one that is still in use. */
   noteChannelKey(id: string): void
 }
 
@@ -42,14 +42,14 @@ export type KeyChange = 'rotate' | 'drop-old' | 'prepare'
 
 /** The keys in a data directory. */
 export interface StoredKeys extends KeySets {
-  /** How recent they are among those of a fleet; 0: of no fleet yet. */
+  /** How recent they are among the key sets of a fleet, or 0 before they join one. */
   generation: number
 }
 
 export interface KeyFilesOptions {
   /** Milliseconds since the epoch. */
   now(): number
-  /** True if this process is the only agent of the directory: it then repairs an interrupted change of keys. */
+  /** True if this process is the only agent of the directory. It then repairs an interrupted change of keys. */
   isExclusive: boolean
 }
 
@@ -83,7 +83,7 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
   }
 }
 
-/** Returns when a request last came with a channel key that no longer signs, within the last hour; null if none did. */
+/** Returns when a request last came with a channel key that no longer signs, within the last hour. Null if none did. */
 export function oldChannelKeyUse(dataDir: string, now: number): number | null {
   const paths = pathsOf(dataDir)
   const usedAt = existsSync(paths.oldChannelUse) ? statSync(paths.oldChannelUse).mtimeMs : 0
@@ -92,7 +92,7 @@ export function oldChannelKeyUse(dataDir: string, now: number): number | null {
   return usedAt > Math.max(now - OLD_USE_MS, rotatedAt + ROTATION_MS) ? usedAt : null
 }
 
-// Writes at most once a second; a failure only loses the note.
+// Writes at most once a second. A failure only loses the note.
 function createUseNote(path: string, channel: () => ChannelKeySet, now: () => number): (id: string) => void {
   let notedAt = 0
   return (id) => {
@@ -127,7 +127,7 @@ export function changedKeys(sets: KeySets, kind: KeyKind, change: KeyChange): Ke
 }
 
 /**
- * Lets the keys in a file verify backups as well: those of another deployment, by its `keys/backup.json`. Returns how many are new.
+ * Adds the keys in a file to the keys that verify backups, such as `keys/backup.json` of another deployment. Returns how many are new.
  * @throws Error for a file that cannot be read or is not well-formed, or if another process changes keys for more than 10 s
  */
 export function trustBackupKeys(dataDir: string, path: string): number {
@@ -173,10 +173,10 @@ export function replaceKeys(dataDir: string, { channel, tokens, backups, generat
     isChanged = isOther(old.channel, channel) || isOther(old.tokens, tokens)
     if (isOther(old.channel, channel)) writeDurably(paths.channel, textOf(channel))
     if (isOther(old.tokens, tokens)) writeTokenKeys(paths, tokens)
-    // What one of the sets verifies is never lost.
+    // Keeps every key that one of the sets verifies with.
     const all = joinBackupKeys(backups, old.backups)
     if (isOther(old.backups, all)) writeDurably(paths.backups, textOf(all))
-    // Last: what was cut off is taken over once more.
+    // Writes this last, so that an interrupted change is taken over again.
     if (old.generation !== generation) writeDurably(paths.generation, `${generation}\n`)
   })
   return isChanged
@@ -192,7 +192,7 @@ function readFrom(paths: KeyPaths): StoredKeys {
   }
 }
 
-// The public half first: a crash in between never leaves a signing key that verifiers do not know.
+// Writes the public half first. A crash in between then never leaves a signing key that verifiers do not know.
 function writeTokenKeys(paths: KeyPaths, keys: TokenKeySet): void {
   writeDurably(paths.publicTokens, textOf(publicTokenKeys(keys)))
   writeDurably(paths.tokens, textOf(keys))

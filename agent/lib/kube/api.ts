@@ -30,15 +30,15 @@ export interface KubeApi {
     get(name: string): Promise<Pod | null>
     list(labelSelector: string): Promise<Pod[]>
     /**
-     * Succeeds if the pod is gone; `uid` restricts it to that pod, and `version` to that state of it: it succeeds, and deletes nothing, if
-     * the pod has changed since. The default grace period is the pod's own.
+     * Succeeds if the pod is gone. `uid` restricts it to that pod, and `version` to that state of it. If the pod has changed since, it
+     * succeeds and deletes nothing. The default grace period is the pod's own.
      */
     delete(name: string, options: { uid?: string; version?: string; graceSeconds?: number }): Promise<void>
-    /** Applies a JSON merge patch; retries conflicts unless the patch has a resourceVersion. */
+    /** Applies a JSON merge patch. Retries conflicts unless the patch has a resourceVersion. */
     patch(name: string, patch: object): Promise<Pod>
     /** Applies a strategic merge patch to the resources of containers, matched by name. */
     resize(name: string, patch: object): Promise<Pod>
-    /** Creates a watch of the pods of a selector; call its `start`. */
+    /** Creates a watch of the pods of a selector. Call its `start`. */
     watch(labelSelector: string): PodWatch
   }
   /** Creates the calls for the objects of a kind of the group `boxyard.dev`. */
@@ -60,7 +60,7 @@ export interface KubeApi {
   addToConfigMap(at: { namespace: string; name: string }, data: Record<string, string>): Promise<void>
   /** Counts all running pods of a node, in any namespace. */
   countPods(node: string, options: { deadlineMs: number }): Promise<number>
-  /** Returns the number of requests sent; each opening of a watch counts as one. */
+  /** Returns the number of requests sent. Each opening of a watch counts as one. */
   requestCount(): number
   /** Returns the causes of failed calls that no later success has disproved. */
   faults(): KubeFault[]
@@ -69,14 +69,14 @@ export interface KubeApi {
 }
 
 export interface KubeApiSettings {
-  /** Path of the kubeconfig file; it is read again when it changes. */
+  /** Path of the kubeconfig file. It is read again when it changes. */
   kubeconfig: string
   /** Namespace of the pods of boxes. */
   namespace: string
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** Wait between a watch's attempts; default 1 to 10 s. */
+  /** Wait between a watch's attempts. Default 1 to 10 s. */
   watchWaitMs?: { min: number; max: number }
 }
 
@@ -152,7 +152,7 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
         return decodeObject<Pod>(await requests.send({ ...pods, verb: 'create', path: base, query: STRICT, body }))
       } catch (error) {
         if (!isKubeError(error, 'exists')) throw error
-        // An attempt whose answer was lost may have created it: compare the creation id.
+        // An attempt whose answer was lost may have created it, so compare the creation id.
         const existing = await get(pod.metadata?.name ?? '')
         if (existing?.metadata?.annotations?.[CREATION_ANNOTATION] === creationId) return existing
         throw error
@@ -192,8 +192,8 @@ function podsOf(namespace: string): Pick<KubeCall, 'resource' | 'path'> & { name
 }
 
 /**
- * Requests the rows that kubectl prints, since the agent must not read the pods of others: a pod can have 256 KiB of annotations
- * and 1 MiB more, which would also stop the agent while it reads those of a whole node.
+ * Requests the rows that kubectl prints, since the agent must not read the pods of others. A pod can have 256 KiB of annotations and 1
+ * MiB more. Reading all pods of a node would also block the agent.
  */
 async function countPods(requests: KubeRequests, node: string, options: { deadlineMs: number }): Promise<number> {
   const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running`, includeObject: 'None' }

@@ -18,11 +18,11 @@ export interface KubeAccess {
 
 /** The credentials of a kubeconfig file, which may be replaced at any time. */
 export interface KubeCredentials {
-  /** Returns the current access; checks the files for changes at most once a second. */
+  /** Returns the current access. Checks the files for changes at most once a second. */
   current(): Promise<KubeAccess>
-  /** Reads all files again after a 401; returns true if the credentials differ from `used`. */
+  /** Reads all files again after a 401. Returns true if the credentials differ from `used`. */
   renew(used: KubeAccess): Promise<boolean>
-  /** Destroys all connections; what still asks for the current access gets one whose requests fail. */
+  /** Destroys all connections. Later calls for the current access get one whose requests fail. */
   close(): void
 }
 
@@ -77,7 +77,8 @@ class FileCredentials implements KubeCredentials {
       return (await this.read()).access
     } catch (error) {
       if (loaded === null) throw error
-      // The file may be half written or absent for a moment: keep the last good credentials; a 401 shows if they are no longer valid.
+      // The file may be half written or absent for a moment, so this keeps the last good credentials. A 401 shows if they are no longer
+      // valid.
       this.#logger.warn('failed to reload the kubeconfig', { error })
       return loaded.access
     }
@@ -109,7 +110,7 @@ class FileCredentials implements KubeCredentials {
     const config = this.#load()
     const { files } = config
     const fingerprint = fingerprintOf(files)
-    // Takes the TLS settings and headers only: the library itself would open a new connection for every request.
+    // Takes the TLS settings and headers only, because the library itself would open a new connection for every request.
     const options: RequestOptions = { headers: {} }
     await config.kube.applyToHTTPSOptions(options)
     const { ca, cert, key, servername, rejectUnauthorized, headers } = options
@@ -145,7 +146,7 @@ class FileCredentials implements KubeCredentials {
       const isProvided = Boolean(user.exec ?? user.authProvider)
       return { kube, server: cluster.server, files, isProvided }
     } catch (error) {
-      // Hides the YAML error: its message quotes the lines around the fault, which may hold a token.
+      // Hides the YAML error, whose message quotes the lines around the fault. They may hold a token.
       const isYaml = error instanceof Error && error.name === 'YAMLException'
       throw new ServiceError(
         'runtime_unavailable',

@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 
-/** Reason of a failed call. `invalid`: the object itself is invalid; `refused`: a rule of the cluster other than RBAC. */
+/** Reason of a failed call. `invalid`: the object itself is invalid. `refused`: a rule of the cluster other than RBAC. */
 export type KubeReason =
   | 'unreachable'
   | 'credentials'
@@ -20,7 +20,7 @@ export interface KubeFault {
   remedy: string
 }
 
-/** A failed Kubernetes API call: the ServiceError that a client gets, with the reason for callers that can handle it. */
+/** A failed Kubernetes API call. It is the ServiceError that a client gets, with the reason for callers that can handle it. */
 export class KubeError extends ServiceError {
   readonly reason: KubeReason
   /** Null if the cause is not in the deployment. */
@@ -75,7 +75,7 @@ export function unreachableError(what: string, cause: unknown): KubeError {
   })
 }
 
-/** Builds the error for a verb that RBAC denies the account. */
+/** Builds the error for an action that RBAC denies the account. */
 export function forbiddenError({ verb, resource, namespace }: KubeAction, cause: unknown): KubeError {
   const where = namespace === null ? '' : ` in namespace "${namespace}"`
   const what = `The agent is not allowed to ${verb} ${resource}${where}`
@@ -129,7 +129,7 @@ function credentialsError(cause: Error): KubeError {
 }
 
 function admissionError(action: KubeAction, refusal: KubeStatus, cause: Error): KubeError {
-  // Quotas and other rules share status and reason; only the message tells them apart.
+  // Quotas and other rules share status and reason. Only the message tells them apart.
   if (refusal.message.includes('exceeded quota')) {
     const detail = `The cluster's quota for namespace "${action.namespace}" is used up.`
     const remedy = 'Raise the ResourceQuota of the namespace, or delete boxes.'

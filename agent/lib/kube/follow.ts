@@ -3,15 +3,15 @@ import { createListeners } from '../../../shared/listeners.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { isKubeError, KubeError, unreachableError } from './errors.ts'
 
-/** Keeps a view in step with objects of the cluster, by list and watch. The view may lag, and stays as it is while that fails. */
+/** Keeps a view in step with objects of the cluster, by list and watch. The view may lag, and stays unchanged while that fails. */
 export interface Follower {
-  /** Starts to follow; resolves once the view is complete, or at the first failure, which `fault` then returns. */
+  /** Starts to follow. Resolves once the view is complete, or at the first failure, which `fault` then returns. */
   start(): Promise<void>
-  /** Waits for the first complete list; throws a KubeError if it fails. */
+  /** Waits for the first complete list. Throws a KubeError if it fails. */
   synced(): Promise<void>
-  /** Calls `listener` when the watch works again after a fault; returns its removal. */
+  /** Calls `listener` when the watch works again after a fault. Returns its removal. */
   onRecovery(listener: () => void): () => void
-  /** Returns the start (ms since the epoch) and cause of the current failure; null while the watch works. */
+  /** Returns the start (ms since the epoch) and cause of the current failure. Null while the watch works. */
   fault(): { since: number; error: ServiceError } | null
   close(): void
 }
@@ -19,13 +19,13 @@ export interface Follower {
 /** A view of objects, which a follower keeps in step. Its methods are called one at a time. */
 export interface FollowedView<T> {
   /**
-   * Takes a whole list, page by page, in the place of what it has, and returns its version. Fails if the pages do; the list is then
+   * Takes a whole list, page by page, in the place of what it has, and returns its version. Fails if the pages do. The list is then
    * asked for again.
    */
   replaceAll(pages: AsyncIterable<ObjectPage<T>>): Promise<string>
   /** Takes an object that was added or changed. */
   put(object: T): void
-  /** Drops an object that was deleted; `object` has its last state, and the version of the deletion. */
+  /** Drops an object that was deleted. `object` has its last state, and the version of the deletion. */
   drop(object: T): void
 }
 
@@ -39,17 +39,17 @@ export interface ObjectPage<T> {
 export interface FollowedSource<T> {
   /** Lists the current objects. */
   pages(): AsyncIterable<ObjectPage<T>>
-  /** Opens a watch from `version` on and returns its bytes. The server may end it at any time; it fails after a long silence. */
+  /** Opens a watch from `version` on and returns its bytes. The server may end it at any time. It fails after a long time without bytes. */
   open(version: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>>
   /**
-   * Reads the latest version. If given, it is asked before a watch is resumed: after a restore of etcd the version to resume from may
-   * be yet to come, and the watch would be silent. Behind a balancer the connection may be all that breaks meanwhile.
+   * Reads the latest version. If given, it runs before a watch resumes. After a restore of etcd, the server may not have reached the
+   * version to resume from, and the watch would stay quiet. Behind a load balancer, only the connection may break during a restore.
    */
   latestVersion?(): Promise<string>
   decode(object: unknown): T
-  /** Calls `listener` when the server stops answering; returns its removal. */
+  /** Calls `listener` when the server stops answering. Returns its removal. */
   onLoss(listener: () => void): () => void
-  /** Calls `listener` when the server answers again; returns its removal. */
+  /** Calls `listener` when the server answers again. Returns its removal. */
   onRecovery(listener: () => void): () => void
 }
 
@@ -63,7 +63,7 @@ export interface FollowSettings {
   waitMs: { min: number; max: number }
 }
 
-/** Creates a follower; `start` starts it. */
+/** Creates a follower. `start` starts it. */
 export function createFollower<T extends Versioned>(
   source: FollowedSource<T>,
   view: FollowedView<T>,
@@ -79,7 +79,7 @@ export function createFollower<T extends Versioned>(
   }
 }
 
-/** What every object of the API has. */
+/** Metadata that every object of the API has. */
 export interface Versioned {
   metadata?: { resourceVersion?: string }
 }
@@ -151,7 +151,7 @@ class ViewFollower<T extends Versioned> implements Follower {
       this.#version = await this.#view.replaceAll(this.#source.pages())
       this.#isComplete = true
     }
-    // A hanging server looks like an idle one: reopen the watch when another call gets no answer.
+    // A hanging server looks like an idle one, so this reopens the watch when another call gets no answer.
     const lost = new AbortController()
     const forget = this.#source.onLoss(() => lost.abort())
     try {
@@ -169,7 +169,7 @@ class ViewFollower<T extends Versioned> implements Follower {
     }
   }
 
-  /** True if the server has not come to `version` yet, which it then sent in another history. */
+  /** True if the server has not reached `version` yet, and so sent it in another history. */
   async #isAhead(version: string): Promise<boolean> {
     const latest = await this.#source.latestVersion?.()
     return latest !== undefined && Number(latest) < Number(version)
@@ -246,5 +246,5 @@ function errorOf(object: unknown, what: string): KubeError {
 const NEWLINE = 10
 /** Larger than the API server's limit for one object. */
 const EVENT_BYTES_MAX = 4 * 1024 ** 2
-/** A version from a new list cannot be expired: a server that keeps refusing it is at fault. */
+/** A version from a new list cannot be expired. A server that keeps refusing it is at fault. */
 const EXPIRIES_TAKEN = 3

@@ -15,17 +15,17 @@ export interface KubeObjects {
   create(name: string, spec: Record<string, unknown>): Promise<KubeObject>
   /** Returns null if there is no such object. */
   get(name: string): Promise<KubeObject | null>
-  /** Applies a JSON merge patch, to the status alone if `part` says so. Returns null if there is no such object. */
+  /** Applies a JSON merge patch, or patches only the status if `part` says so. Returns null if there is no such object. */
   patch(name: string, patch: object, part?: 'status'): Promise<KubeObject | null>
-  /** Lists the objects that a field selector chooses, page by page, as they are now. */
+  /** Lists the objects that a field selector chooses, page by page, in their current state. */
   list(fieldSelector: string): AsyncIterable<KubeObject[]>
   /** Deletes an object if it is as it was read, else fails with reason `conflict`. Succeeds if it is gone. */
   delete(object: KubeObject): Promise<void>
-  /** Creates a follower that keeps `view` in step; call its `start`. */
+  /** Creates a follower that keeps `view` in step. Call its `start`. */
   follow(view: FollowedView<KubeObject>): Follower
 }
 
-/** What the calls of a kind are made of. */
+/** Settings of the calls of a kind. */
 export interface ObjectCallsSettings {
   requests: KubeRequests
   namespace: string
@@ -79,7 +79,7 @@ export function createObjectCalls({ requests, namespace, kind, follow }: ObjectC
   }
 }
 
-/** Creates the calls that follow the objects of a collection; `query` is part of each list. */
+/** Creates the calls that follow the objects of a collection. `query` is part of each list. */
 export function objectSource<T>(
   requests: KubeRequests,
   call: Pick<KubeCall, 'resource' | 'namespace' | 'path'>,
@@ -100,7 +100,7 @@ export function objectSource<T>(
       throw unreachableError(`sends a list of ${call.resource} in more than ${PAGES_MAX} pages`, null)
     },
     open: (version, signal) => {
-      // The server sends a bookmark about every minute: without them a dead connection would look like a quiet one.
+      // The server sends a bookmark about every minute. Without them a dead connection would look like a quiet one.
       const query = { ...selector, watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version }
       return requests.open({ ...call, verb: 'watch', query }, { signal, silenceMs: SILENCE_MS })
     },
@@ -121,12 +121,12 @@ export async function orNull<T>(send: () => Promise<T>): Promise<T | null> {
 }
 
 /**
- * Returns an API object as sent (dates are strings), without large fields that the agent does not use. Does not check that it has
- * the shape of `T`: relies on the server's own validation.
+ * Returns an API object as sent (dates are strings), without large fields that the agent does not use. Does not check that it has the
+ * shape of `T`, but relies on the server's own validation.
  */
 export function decodeObject<T>(value: unknown): T {
   const { metadata, status } = (value ?? {}) as { metadata?: Record<string, unknown>; status?: Record<string, unknown> }
-  // `managedFields` are half of an object; a node has many images.
+  // `managedFields` are half of an object. A node has many images.
   delete metadata?.['managedFields']
   delete status?.['images']
   return value as T
@@ -145,13 +145,13 @@ export function decodeList<T>(value: unknown): ObjectPage<T> & { rest: string } 
   }
 }
 
-/** Makes unknown fields an error: a policy rule that lost its `from` would let in all traffic. */
+/** Makes unknown fields an error. A policy rule that lost its `from` would allow all traffic. */
 export const STRICT = { fieldValidation: 'Strict' }
 export const MERGE_PATCH = 'application/merge-patch+json'
 const GROUP_VERSION = 'boxyard.dev/v1alpha1'
-/** An answer of some 2 MB: in pages of 500, as kubectl has them, the server takes twice its processor time for 100,000 objects. */
+/** A page of about 2 MB. With pages of 500, as kubectl has, the server takes twice the CPU time for 100,000 objects. */
 const PAGE_OBJECTS = '2000'
 const NEXT_PAGE_MS = 30_000
-/** A million objects: a list that goes on is none. */
+/** A million objects. A longer list is treated as endless. */
 const PAGES_MAX = 500
 const SILENCE_MS = 150_000

@@ -11,7 +11,7 @@ export function parseQuantity(text: string): number {
   return decimal === undefined ? Number(number) * 1024 ** BINARY_POWERS.indexOf(suffix) : Number(`${number}e${decimal}`)
 }
 
-// apimachinery/pkg/api/resource: `E` alone is exa, `E` with digits an exponent.
+// In apimachinery/pkg/api/resource, `E` without digits is exa, and `E` with digits an exponent.
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([KMGTPE]i|[numkMGTPE]?))$/
 const DECIMAL_EXPONENTS: Record<string, number> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 const BINARY_POWERS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']

@@ -89,12 +89,12 @@ export class KubeRequests {
     return this.#faults.list()
   }
 
-  /** Calls `listener` when the server stops answering; returns its removal. */
+  /** Calls `listener` when the server stops answering. Returns its removal. */
   onLoss(listener: () => void): () => void {
     return this.#faults.onLoss(listener)
   }
 
-  /** Calls `listener` when the server answers, or accepts the credentials, again; returns its removal. */
+  /** Calls `listener` when the server answers, or accepts the credentials, again. Returns its removal. */
   onRecovery(listener: () => void): () => void {
     return this.#faults.onRecovery(listener)
   }
@@ -106,7 +106,7 @@ export class KubeRequests {
   }
 
   async #attempt(call: KubeCall, signal: AbortSignal): Promise<Outcome> {
-    // The signal alone does not abort a request that waits for a connection.
+    // The signal does not abort a request that waits for a connection.
     const { promise: aborted, reject } = Promise.withResolvers<never>()
     const abort = (): void => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
@@ -120,7 +120,7 @@ export class KubeRequests {
     }
   }
 
-  /** Sends the call, and once more if the credentials were refused and have been replaced meanwhile. */
+  /** Sends the call, and resends it if the credentials were refused and have since been replaced. */
   async #authorized(call: KubeCall, options: SendOptions): Promise<Dispatcher.ResponseData> {
     const access = await this.#credentials.current()
     const response = await this.#sendOnce(call, access, options)
@@ -207,7 +207,7 @@ class AnswerTooLong extends Error {
   }
 }
 
-/** Returns the wait before the next attempt in milliseconds; null if there is none. */
+/** Returns the wait before the next attempt in milliseconds. Null if there is none. */
 function retryWaitMs(outcome: Outcome, attempt: number): number | null {
   const isFinal = outcome.kind === 'none' && (outcome.isLate || outcome.cause instanceof AnswerTooLong)
   const isWorthIt = outcome.kind === 'none' ? !isFinal : isOverloaded(outcome.status)
@@ -249,23 +249,23 @@ function reviewOf({ verb, resource, namespace }: KubeAction, group: string): Kub
   }
 }
 
-/** Reads the answer of a review; returns false if it is unclear. */
+/** Reads the answer of a review. Returns false if it is unclear. */
 function isAllowed(review: unknown): boolean {
   const { status } = (review ?? {}) as { status?: { allowed?: boolean } }
   return status?.allowed === true
 }
 
-/** One idempotent API call: it may be sent several times. */
+/** One idempotent API call, which may be sent several times. */
 export interface KubeCall extends KubeAction {
   /** Absolute path on the server. */
   path: string
   query?: Record<string, string>
   body?: unknown
-  /** Content type of `body`; default JSON. */
+  /** Content type of `body`. Default JSON. */
   contentType?: string
-  /** Accept header; default JSON. */
+  /** Accept header. Default JSON. */
   accept?: string
-  /** Time limit for all attempts together; default 10 s. */
+  /** Time limit for all attempts together. Default 10 s. */
   deadlineMs?: number
 }
 

@@ -14,13 +14,13 @@ export interface StoredSecret {
 export interface KubeSecret {
   /** Returns null if there is no Secret of that name. */
   read(): Promise<StoredSecret | null>
-  /** Sets values of the Secret if it is still as it was read; returns false if it has changed. */
+  /** Sets values of the Secret if it is still as it was read. Returns false if it has changed. */
   replace(read: StoredSecret, data: Record<string, string>): Promise<boolean>
-  /** Creates a follower that calls `listener` when the Secret may have changed; call its `start`. */
+  /** Creates a follower that calls `listener` when the Secret may have changed. Call its `start`. */
   follow(listener: () => void): Follower
 }
 
-/** What the calls of a Secret are made of. */
+/** Settings of the calls of a Secret. */
 export interface SecretCallsSettings {
   requests: KubeRequests
   namespace: string
@@ -52,7 +52,7 @@ export function createSecretCalls({ requests, namespace, name, follow }: SecretC
       }
     },
     follow: (listener) => {
-      // The account may list and watch this one alone.
+      // The account is allowed to list and watch only this one.
       const selector = { fieldSelector: `metadata.name=${name}` }
       const source = objectSource<RawSecret>(requests, { ...call, path: base }, selector)
       return follow(source, viewFor(listener), `secret ${name}`)

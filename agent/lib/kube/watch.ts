@@ -16,7 +16,7 @@ export interface PodWatch extends Follower {
   onChange(listener: (pod: Pod, change: PodChange) => void): () => void
 }
 
-/** Creates a watch, kept by the follower that `follow` makes of its view; `start` starts it. */
+/** Creates a watch, kept by the follower that `follow` makes of its view. `start` starts it. */
 export function createPodWatch(follow: (view: FollowedView<Pod>) => Follower, logger: Logger): PodWatch {
   const pods = new Map<string, Pod>()
   const listeners = new Set<(pod: Pod, change: PodChange) => void>()

@@ -10,7 +10,7 @@ export interface Cover {
   path: string
   /** Number of mounts at the path to take away first, also busy or dead ones. */
   stale: number
-  /** Detached mount from `cloneMount`; null: none. */
+  /** Detached mount from `cloneMount`. Null: none. */
   fd: number | null
 }
 

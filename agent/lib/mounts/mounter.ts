@@ -11,11 +11,11 @@ export type WorkerAnswer = { outcome: NamespaceOutcome } | { failure: { syscall:
 
 /** Mounts and unmounts in other processes' mount namespaces, in a thread of its own, one task at a time. */
 export interface Mounter {
-  /** Starts the thread ahead of the first task; does nothing if it runs. */
+  /** Starts the thread ahead of the first task. Does nothing if it runs. */
   open(): Promise<void>
   /**
    * Runs a task and closes its descriptors once nothing can use them any more. Throws the SyscallError of the failed call, or an
-   * Error if the thread ended or exceeded the time limit; the next task then starts a new thread.
+   * Error if the thread ended or exceeded the time limit. The next task then starts a new thread.
    */
   run(task: NamespaceTask): Promise<NamespaceOutcome>
   /** Ends the thread after the queued tasks. */
@@ -23,8 +23,8 @@ export interface Mounter {
 }
 
 /**
- * Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s, and the first
- * start of the thread; each further try gets twice the time.
+ * Creates a mounter that returns to the mount namespace of this process after each task. `timeoutMs` bounds each task, by default 10 s,
+ * and the first start of the thread. Each further try gets twice the time.
  */
 export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Mounter {
   let current: Promise<Thread> | undefined
@@ -88,8 +88,8 @@ async function startThread(
   { startMs, timeoutMs }: { startMs: number; timeoutMs: number },
   onEnd: () => void,
 ): Promise<Thread> {
-  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. Make that call here: a pool created
-  // by the worker would follow it into the namespaces of boxes.
+  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. This makes that call, because a pool
+  // created by the worker would follow it into the namespaces of boxes.
   await fs.promises.stat('/')
   const homeFd = fs.openSync('/proc/self/ns/mnt', 'r')
   const worker = new Worker(THREAD, {

@@ -14,7 +14,7 @@ export interface AttachTask {
   namespaceFd: number
   /** Detached mount from `cloneMount`. */
   treeFd: number
-  /** Absolute path; symlinks are resolved within the namespace's root. */
+  /** Absolute path. Symlinks are resolved within the namespace's root. */
   path: string
   /** User and group, as host ids, that own the directories created. */
   owner: number
@@ -45,8 +45,8 @@ export interface CloneTask {
 }
 
 /**
- * Outcome of a task: `taken`, another mount is there; `foreign`, the directory is on none of the given mounts; `moved`, the mount
- * is elsewhere or gone; `busy`, it is in use. Only `attached` and `unmounted` mean that a mount changed.
+ * Outcome of a task: `taken`, another mount is there. `foreign`, the directory is on none of the given mounts. `moved`, the mount
+ * is elsewhere or gone. `busy`, it is in use. Only `attached` and `unmounted` mean that a mount changed.
  */
 export type NamespaceOutcome =
   | { end: 'attached' | 'foreign' | 'nothing' | 'unmounted' | 'moved' | 'busy' }
@@ -54,9 +54,9 @@ export type NamespaceOutcome =
   | { end: 'cloned'; fd: number }
 
 /**
- * Runs `task` and returns to the namespace `homeFd`. Synchronous, since nothing else of this thread may run meanwhile; the thread
- * must have unshared its root and bound its libc functions. Throws the SyscallError of the failed call with the thread back home;
- * if it cannot return, calls `onLost`, which must end the thread.
+ * Runs `task` and returns to the namespace `homeFd`. Synchronous, since nothing else of this thread may run until it is back. The thread
+ * must have unshared its root and bound its libc functions. Throws the SyscallError of the failed call with the thread back home. If it
+ * cannot return, calls `onLost`, which must end the thread.
  */
 export function actInNamespace(homeFd: number, task: NamespaceTask, onLost: () => never): NamespaceOutcome {
   enterNamespace(task.namespaceFd, CLONE.NEWNS)
@@ -115,8 +115,8 @@ function locate(rootFd: number, { path }: LocateTask): NamespaceOutcome {
   }
 }
 
-// Unmounts by the name in its open parent directory: a mount point cannot be renamed, and renames above do not matter. An open
-// descriptor of the mount itself would make it busy.
+// Unmounts by the name in its open parent directory. A mount point cannot be renamed, and renames above do not matter. An open descriptor
+// of the mount itself would make it busy.
 function unmountAt(rootFd: number, { path, mountId }: UnmountTask): NamespaceOutcome {
   const cut = path.lastIndexOf('/')
   const name = bytesOf(path.slice(cut + 1))
@@ -164,7 +164,7 @@ function openTarget(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'
   return fd
 }
 
-// Returns null if a component is missing; the root itself must exist.
+// Returns null if a component is missing. The root itself must exist.
 function tryOpenPrefix(rootFd: number, names: readonly string[]): number | null {
   try {
     return openBelow(rootFd, `/${names.join('/')}`, DIRECTORY)
@@ -220,7 +220,7 @@ interface RootTask {
 
 /**
  * Replaces the root of all processes in a mount namespace by `treeFd`, and unmounts the old one. Every mount point in the new root must
- * exist and must not be a symlink. If it throws a SyscallError the namespace is half changed: run nothing in it.
+ * exist and must not be a symlink. If it throws a SyscallError, the namespace is half changed, and nothing must run in it.
  */
 function replaceRoot(rootFd: number, { treeFd, directories, files }: RootTask): { end: 'attached' } {
   const moved: { path: string; fd: number }[] = []

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 
 /**
- * Returns true if this process has a mount namespace of its own: it differs from that of process 1 or, where that is unreadable
- * (it holds capabilities we lack), of kthreadd, or else of our parent. Returns false if none is readable.
+ * Returns true if this process has a mount namespace of its own. Compares it with process 1, or, where that is unreadable (it holds
+ * capabilities we lack), with kthreadd, or else with our parent. Returns false if none is readable.
  */
 export function isPrivateMountNamespace(): boolean {
   const own = namespaceOf('self')

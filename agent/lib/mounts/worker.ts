@@ -4,7 +4,7 @@ import { keepCapabilities, setUmask, unshareRoot } from '../syscalls/threads.ts'
 import type { WorkerAnswer } from './mounter.ts'
 import { actInNamespace, type NamespaceTask } from './namespace-mounts.ts'
 
-// The worker of `createMounter`: reports that it is ready, then runs each task synchronously and answers.
+// The worker of `createMounter`. Reports that it is ready, then runs each task synchronously and answers.
 const { homeFd } = workerData as { homeFd: number }
 bindLibc()
 unshareRoot()

@@ -6,16 +6,16 @@ import type { Valve } from '../../../shared/valve.ts'
 
 /** Reads the streams of a command into rings. */
 export interface OutputCollector {
-  /** Calls `listener` at each chunk; returns a function that removes it. */
+  /** Calls `listener` at each chunk. Returns a function that removes it. */
   onOutput(listener: () => void): () => void
   /**
-   * Call after the command's exit, since processes it left running may keep its streams open for ever: resolves when they have
-   * ended, have been quiet for 100 ms, or have gone on for 2 s. Drops later output, and ends the tees.
+   * Resolves when the streams have ended, have been quiet for 100 ms, or have continued for 2 s. Drops later output, and ends the tees.
+   * Call it after the command's exit, since processes it left running may keep its streams open without limit.
    */
   settle(): Promise<void>
   /** Resolves once the streams are closed. */
   released: Promise<void>
-  /** Closes the streams: processes that still write to them get SIGPIPE. */
+  /** Closes the streams. Processes that still write to them get SIGPIPE. */
   release(): void
 }
 
@@ -30,7 +30,7 @@ export interface OutputSink {
   readonly totalBytes: number
   readonly isSealed: boolean
   push(chunk: Buffer): void
-  /** Ignores all bytes from now on. */
+  /** Ignores all later bytes. */
   seal(): void
 }
 
@@ -39,15 +39,15 @@ export interface OutputTaker {
   sinks: OutputParts<OutputSink>
   /** Default: none. */
   tees?: OutputParts<OutputTee | null>
-  /** Whose output it is, in the turns of all that this process reads. */
+  /** The owner of the output, in the turns of all that this process reads. */
   reading: { turns: OutputTurns; owner: FlowOwner }
-  /** Tells whether anybody reads it as it comes, beside the tees. Default: nobody. */
+  /** Returns true if a client reads it as it comes, beside the tees. Default: no client does. */
   isRead?(): boolean
 }
 
 /**
- * The turns of output. That which nobody reads as it comes is taken slowly, so that its pipe is mostly full and its writer waits; that
- * which somebody reads, as fast as it is read.
+ * The turns of output. Output that no client reads as it comes is read slowly, so that its pipe is mostly full and its writer waits.
+ * Other output is read as fast as its client reads.
  */
 export interface OutputTurns {
   unread: FlowTurns
@@ -63,7 +63,7 @@ export function createOutputTurns({ perSecond, burst }: UnreadOutput = UNREAD_OU
   }
 }
 
-/** Starts to read at once; a stream error counts as its end. Reads the stream of a sealed ring slowly, and drops it. */
+/** Starts to read at once. A stream error counts as its end. Reads the stream of a sealed ring slowly, and drops it. */
 export function collectOutput(streams: OutputParts<Valve>, taker: OutputTaker): OutputCollector {
   const { sinks, tees = NO_TEES } = taker
   const { add: onOutput, notify } = createListeners()
@@ -89,16 +89,16 @@ export function collectOutput(streams: OutputParts<Valve>, taker: OutputTaker): 
   }
 }
 
-/** A second reader of a stream: while it lags the stream is not read; once destroyed it is ignored. */
+/** A second reader of a stream. While it lags, the stream is not read. Once destroyed it is ignored. */
 export interface OutputTee {
   readonly stream: Readable
-  /** Tells whether it still takes anything. */
+  /** Returns true while it still accepts chunks. */
   isAlive(): boolean
-  /** Takes a chunk; returns false if it lags. */
+  /** Takes a chunk. Returns false if it lags. */
   push(chunk: Buffer): boolean
   /** Called when it no longer lags, or is destroyed. */
   onReady: () => void
-  /** Call at the command's exit: takes up to 256 KiB more from its pipes even if it lags. */
+  /** Reads up to 256 KiB more from its pipes even if it lags. Call it at the command's exit. */
   ignoreLag(): void
   /** Ends the stream. */
   finish(): void
@@ -148,7 +148,7 @@ interface DrainParts extends Pick<OutputTaker, 'reading' | 'isRead'> {
 interface Drain {
   /** Resolves once the stream has. */
   ended: Promise<void>
-  /** Lets through what a pipe can hold, whoever else waits. */
+  /** Reads as much as a pipe can hold, regardless of other waiting streams. */
   hurry(): void
 }
 
@@ -166,7 +166,7 @@ function drain(valve: Valve, { sink, tee, notify, reading, isRead = () => false 
       notify()
       return
     }
-    // Output after the end is dropped, but read so that its writers do not block; slowly, so that they cost no CPU here.
+    // Output after the end is dropped, but read so that its writers do not block. It is read slowly, so that they cost no CPU here.
     valve.hold('dropped')
     setTimeout(() => valve.release('dropped'), IDLE_READ_MS).unref()
   }
@@ -175,7 +175,7 @@ function drain(valve: Valve, { sink, tee, notify, reading, isRead = () => false 
       for (const flow of [unread, read]) flow.close()
       resolve()
     }
-    // An empty stream ends by itself, possibly before this.
+    // An empty stream ends without data, possibly before this.
     if (stream.readableEnded || stream.destroyed) end()
     stream.on('data', take).on('end', end).on('close', end)
     stream.on('error', () => resolve())
@@ -196,7 +196,7 @@ async function untilQuiet(ended: Promise<void>, totalBytes: () => number): Promi
   for (let round = 0; round < QUIET_ROUNDS && !isEnded; round++) {
     const before = totalBytes()
     await endOrPause(end)
-    // A busy event loop runs timers before I/O: let what has arrived be read before totals are compared.
+    // A busy event loop runs timers before I/O. This lets it read what has arrived before totals are compared.
     if (!isEnded) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
     if (totalBytes() === before) return
   }
@@ -212,7 +212,10 @@ function endOrPause(end: Promise<void>): Promise<void> {
   })
 }
 
-/** Output that nobody reads as it comes, in bytes: of all boxes each second, and of a project at once before it has to wait. */
+/**
+ * Limits of output that no client reads as it comes, in bytes. One is for all boxes each second, the other for a project at once before
+ * it must wait.
+ */
 export interface UnreadOutput {
   perSecond: number
   burst: number
@@ -222,7 +225,7 @@ export interface UnreadOutput {
 export const UNREAD_OUTPUT: UnreadOutput = { perSecond: 128 * 1024 ** 2, burst: 8 * 1024 ** 2 }
 
 const NO_TEES = { stdout: null, stderr: null }
-/** What is left of a command that ended: a pipe holds 64 KiB, unless it was widened, and so much was read ahead. */
+/** The most that is left of a command that ended. A pipe holds 64 KiB, unless it was widened, and as much was read ahead. */
 const PIPE_BYTES = 512 * 1024
 const QUIET_MS = 100
 const QUIET_ROUNDS = 20

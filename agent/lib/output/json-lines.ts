@@ -52,7 +52,7 @@ export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value:
   }
 }
 
-/** Sends a value as a line; does nothing if the socket is closed. */
+/** Sends a value as a line. Does nothing if the socket is closed. */
 export function writeJsonLine(socket: Socket, value: unknown): void {
   if (socket.writable) socket.write(`${JSON.stringify(value)}\n`)
 }

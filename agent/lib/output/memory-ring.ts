@@ -25,7 +25,7 @@ export class MemoryRing {
     return this.#isSealed
   }
 
-  /** Ignores all bytes from now on. */
+  /** Ignores all later bytes. */
   seal(): void {
     this.#isSealed = true
   }
@@ -53,7 +53,7 @@ export class MemoryRing {
     return { offset: start, bytes: Buffer.concat([head, tail]) }
   }
 
-  // A plain copy is enough: until the buffer has full capacity nothing wraps.
+  // A plain copy is enough, since nothing wraps until the buffer has full capacity.
   #grow(wantedBytes: number): void {
     const { length } = this.#buffer
     if (wantedBytes <= length || length === this.#capacity) return

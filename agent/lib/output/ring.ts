@@ -13,17 +13,18 @@ export interface RingPiece {
 export interface OutputRingOptions {
   /** The file, mode 0600, created once more than `memoryBytes` are kept. */
   path: string
-  /** Called before it is created; may throw. */
+  /** Called before it is created. It may throw. */
   onFile?: () => void
   /** Bytes to keep, of the end of the stream. */
   capacity: number
-  /** Bytes to keep in memory; 0 creates the file at once. */
+  /** Bytes to keep in memory, or 0 to create the file at once. */
   memoryBytes: number
 }
 
 /**
- * Keeps the end of a byte stream: in memory while it is short, then in a file that other processes can read at the same time, as far as
- * it is published. Counts all bytes. A failed write is no error: the ring then keeps nothing up to and including the bytes of that write.
+ * Keeps the end of a byte stream and counts all bytes. While it is short it stays in memory, then goes to a file. Other processes can
+ * read the published part of the file at the same time. A failed write is not an error. The ring then keeps nothing up to and including
+ * the bytes of that write.
  */
 export class OutputRing {
   readonly #options: OutputRingOptions
@@ -32,7 +33,7 @@ export class OutputRing {
   #isSealed = false
   /** True once other processes may read the file. */
   #isPublic = false
-  /** True if the header does not tell of what was written last. */
+  /** True if the header does not cover the last write. */
   #isHeaderBehind = false
   #hasNoFile = false
   #totalBytes = 0
@@ -63,7 +64,7 @@ export class OutputRing {
     return this.#isSealed
   }
 
-  /** Ignores all bytes from now on. */
+  /** Ignores all later bytes. */
   seal(): void {
     this.#isSealed = true
   }
@@ -93,7 +94,7 @@ export class OutputRing {
     return { offset: start, bytes, totalBytes: this.#totalBytes }
   }
 
-  /** Lets other processes read from the file what was written so far; does nothing if there is none. */
+  /** Lets other processes read from the file what was written so far. Does nothing if there is none. */
   publish(): void {
     this.#isPublic = true
     if (this.#fd === null || !this.#isHeaderBehind) return
@@ -101,7 +102,7 @@ export class OutputRing {
     try {
       this.#writeHeader(this.#totalBytes)
     } catch {
-      // Its block is allocated since the file was created, so a full disk cannot fail it; disk errors are reported elsewhere.
+      // Its block is allocated since the file was created, so a full disk cannot fail it. Disk errors are reported elsewhere.
     }
   }
 
@@ -120,7 +121,7 @@ export class OutputRing {
     }
   }
 
-  /** Publishes, and frees memory and descriptor, after which nothing can be read; the file stays. */
+  /** Publishes, and frees memory and descriptor, after which nothing can be read. The file stays. */
   close(): void {
     this.seal()
     this.publish()
@@ -186,7 +187,7 @@ export class OutputRing {
   }
 }
 
-/** Reads the file of a ring of that `capacity`, also while another process writes it; an absent file reads as empty. */
+/** Reads the file of a ring of that `capacity`, also while another process writes it. An absent file reads as empty. */
 export function readRingFile(path: string, range: { capacity: number; offset: number; maxBytes: number }): RingPiece {
   let fd: number
   try {
@@ -218,7 +219,7 @@ function readRing(
   return { offset: start + lost, bytes: bytes.subarray(lost), totalBytes: before.totalBytes }
 }
 
-/** Maps bytes of the stream from `start` on, at most `capacity`, to their file positions: one extent, or two if they wrap. */
+/** Maps bytes of the stream from `start` on, at most `capacity`, to their file positions. Returns one extent, or two if they wrap. */
 function extentsOf(bytes: Buffer, start: number, capacity: number): { bytes: Buffer; position: number }[] {
   const first = start % capacity
   const head = bytes.subarray(0, capacity - first)

@@ -13,7 +13,7 @@ export function adoptOrphans(): void {
 }
 
 /**
- * Collects the status of the ended child `pid`, which must not be one of Node's own; null while it runs.
+ * Collects the status of the ended child `pid`, which must not be one of Node's own. Null while it runs.
  * Throws ECHILD if it is not a child of this process or was already collected.
  */
 export function collectChild(pid: number): ChildStatus | null {

@@ -1,6 +1,6 @@
 import { checked, lazyNative } from './libc.ts'
 
-/** Returns true if the kernel's clock is kept in step with a time source, as adjtimex(2) tells. */
+/** Returns true if adjtimex(2) reports that the kernel's clock is kept in step with a time source. */
 export function isClockSynchronized(): boolean {
   const timex = Buffer.alloc(TIMEX_BYTES)
   checked(adjtimex()(timex), 'adjtimex')

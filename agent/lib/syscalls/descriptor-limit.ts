@@ -1,8 +1,8 @@
 import { checked, lazyNative } from './libc.ts'
 
 /**
- * Keeps `count` descriptors, at most half of all, back for work in `useReservedDescriptors`: everything else meets the limit that much
- * earlier. Programs that are started from now on inherit that limit as their soft one.
+ * Reserves `count` descriptors, at most half of all, for work in `useReservedDescriptors`. All other work meets the limit that much
+ * earlier. Programs started after this inherit that limit as their soft one.
  */
 export function reserveDescriptors(count: number): void {
   const { hard } = readLimit()

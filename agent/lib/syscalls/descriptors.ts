@@ -5,7 +5,7 @@ export function closeFd(fd: number): void {
   checked(close()(fd), 'close')
 }
 
-/** Opens a pipe; both ends are close-on-exec. */
+/** Opens a pipe. Both ends are close-on-exec. */
 export function openPipe(): { readFd: number; writeFd: number } {
   const fds = Buffer.alloc(8)
   checked(pipe2()(fds, O_CLOEXEC), 'pipe2')
@@ -32,7 +32,7 @@ export function syncFilesystem(fd: number): Promise<number> {
   return checkedAsync('syncfs', (done) => syncfs().async(fd, done))
 }
 
-/** Takes or drops an flock(2) lock of the open file without waiting; returns false if another open file holds it. */
+/** Takes or drops an flock(2) lock of the open file without waiting. Returns false if another open file holds it. */
 export function lockFile(fd: number, kind: 'exclusive' | 'shared' | 'unlock'): boolean {
   const result = flock()(fd, LOCK_KINDS[kind] | LOCK_NB)
   try {
@@ -44,17 +44,17 @@ export function lockFile(fd: number, kind: 'exclusive' | 'shared' | 'unlock'): b
   }
 }
 
-/** Allocates disk blocks for `length` bytes from `offset`, growing the file; ENOSPC if there are none. Off the main thread. */
+/** Allocates disk blocks for `length` bytes from `offset`, growing the file. ENOSPC if there are none. Off the main thread. */
 export function allocateFile(fd: number, offset: number, length: number): Promise<number> {
   return checkedAsync('fallocate', (done) => fallocate().async(fd, 0, offset, length, done))
 }
 
-/** Like `allocateFile`, but synchronous: for a few MiB. */
+/** Like `allocateFile`, but synchronous. Use it for a few MiB. */
 export function allocateFileNow(fd: number, offset: number, length: number): void {
   checked(fallocate()(fd, 0, offset, length), 'fallocate')
 }
 
-/** Issues an ioctl whose argument is a structure that the kernel reads, writes or both; blocks. Returns the call's result. */
+/** Issues an ioctl whose argument is a structure that the kernel reads, writes or both. Returns the call's result. Blocks. */
 export function controlBuffer(fd: number, request: number, argument: Buffer): number {
   return checked(ioctlBuffer()(fd, request, argument), 'ioctl', hex(request))
 }
@@ -70,9 +70,8 @@ export function controlNumber(fd: number, request: number, argument: number): nu
 }
 
 /**
- * Moves this thread alone into the namespace behind `fd`; `kind` 0 accepts any. Until the thread is back, make only synchronous
- * calls: no await, import or spawn. Start libuv's pool threads before, since they inherit the namespace of the thread that first
- * needs them.
+ * Moves only this thread into the namespace behind `fd`. `kind` 0 accepts any. Until the thread is back, make only synchronous calls: no
+ * await, import or spawn. Start libuv's pool threads before, since they inherit the namespace of the thread that first needs them.
  */
 export function enterNamespace(fd: number, kind: number): void {
   checked(setns()(fd, kind), 'setns')

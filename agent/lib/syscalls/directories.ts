@@ -6,11 +6,11 @@ import { AT } from './mounts.ts'
 export interface RawEntry {
   /** Name, one character per byte (latin1). */
   name: string
-  /** True for a directory; null if the filesystem does not report the kind. */
+  /** True for a directory. Null if the filesystem does not report the kind. */
   isDirectory: boolean | null
 }
 
-/** Reads the next entries of the directory `fd` into `buffer`, without `.` and `..`; returns null at its end. */
+/** Reads the next entries of the directory `fd` into `buffer`, without `.` and `..`. Returns null at its end. */
 export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
   const entries: RawEntry[] = []
   const isMore = visitEntries(fd, buffer, (name, kind) => {
@@ -19,7 +19,7 @@ export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
   return isMore ? entries : null
 }
 
-/** Removes an entry that is no directory, also one that is gone. Returns false for a directory. */
+/** Removes an entry that is not a directory. Succeeds if it is gone. Returns false for a directory. */
 export function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
   if (isDirectory === true) return false
   try {
@@ -50,12 +50,12 @@ function visitEntries(fd: number, buffer: Buffer, visit: (name: string, kind: nu
   return length > 0
 }
 
-/** Links the file behind `fd`, which may have no name yet (O_TMPFILE), as `name` in `directoryFd`; EEXIST if that name is taken. */
+/** Links the file behind `fd`, which may have no name yet (O_TMPFILE), as `name` in `directoryFd`. EEXIST if that name is taken. */
 export function linkFd(fd: number, directoryFd: number, name: string | Buffer): void {
   checked(linkat()(fd, '', directoryFd, name, AT.EMPTY_PATH), 'linkat', name)
 }
 
-/** Like `linkFd`, but for the entry `fromName` in `fromFd`; a symlink is linked itself, not followed. */
+/** Like `linkFd`, but for the entry `fromName` in `fromFd`. A symlink is linked itself, not followed. */
 export function linkAt(fromFd: number, fromName: string | Buffer, to: { fd: number; name: string | Buffer }): void {
   checked(linkat()(fromFd, fromName, to.fd, to.name, 0), 'linkat', to.name)
 }
@@ -70,7 +70,7 @@ export function changeMode(fd: number, mode: number): void {
   checked(fchmod()(fd, mode), 'fchmod')
 }
 
-/** Syncs the file behind `fd` to disk; blocks. */
+/** Syncs the file behind `fd` to disk. Blocks. */
 export function syncFd(fd: number): void {
   checked(fsync()(fd), 'fsync')
 }

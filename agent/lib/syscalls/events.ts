@@ -2,12 +2,12 @@ import os from 'node:os'
 import { closeFd } from './descriptors.ts'
 import { checked, isErrno, lazyNative, watchReadable } from './libc.ts'
 
-/** Opens a pidfd, which refers to this process even after the pid is reused; ESRCH if there is no such process. */
+/** Opens a pidfd, which refers to this process even after the pid is reused. ESRCH if there is no such process. */
 export function openPid(pid: number): number {
   return checked(pidfdOpen()(SYS_PIDFD_OPEN, pid, 0), 'pidfd_open')
 }
 
-/** Signals the process of a pidfd; returns false if it is gone. */
+/** Signals the process of a pidfd. Returns false if it is gone. */
 export function signalPid(pidFd: number, signal: NodeJS.Signals): boolean {
   try {
     checked(pidfdSendSignal()(SYS_PIDFD_SEND_SIGNAL, pidFd, os.constants.signals[signal], null, 0), 'pidfd_send_signal')
@@ -18,7 +18,7 @@ export function signalPid(pidFd: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Resolves once the process of `pidFd`, which need not be a child, is gone or `signal` aborts; returns which came first. */
+/** Resolves once the process of `pidFd`, which need not be a child, is gone or `signal` aborts. Returns which came first. */
 export function waitForPid(pidFd: number, signal?: AbortSignal): Promise<'gone' | 'aborted'> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {
@@ -49,14 +49,14 @@ export interface PollEvent {
   events: number
 }
 
-/** An epoll set. Unlike Node, it also watches for exceptional conditions (`EPOLL.PRI`: cgroup event files). */
+/** An epoll set. Unlike Node, it also watches for exceptional conditions, such as of cgroup event files (`EPOLL.PRI`). */
 export interface PollSet {
   readonly fd: number
   add(fd: number, events: number, key: number): void
   remove(fd: number): void
-  /** Returns at most 64 pending events; does not wait. */
+  /** Returns at most 64 pending events. Does not wait. */
   ready(): PollEvent[]
-  /** Calls `listener` with pending events from the event loop; needs no thread. */
+  /** Calls `listener` with pending events from the event loop. Needs no thread. */
   watch(listener: (events: PollEvent[]) => void): void
   close(): void
 }

@@ -3,7 +3,7 @@ import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
 export interface OpenRequest {
-  /** Sum of `O` bits; O_CLOEXEC is added. */
+  /** Sum of `O` bits. O_CLOEXEC is added. */
   flags: number
   /** Permission bits of a new file (`O.CREAT`, `O.TMPFILE`). */
   mode?: number
@@ -12,11 +12,11 @@ export interface OpenRequest {
 }
 
 /**
- * Opens `path` below `directoryFd` (or `AT.FDCWD`) with openat2(2); with `RESOLVE.IN_ROOT` no symlink leads out of it.
+ * Opens `path` below `directoryFd` (or `AT.FDCWD`) with openat2(2). With `RESOLVE.IN_ROOT` no symlink leads out of it.
  * Makes up to 100 attempts if a rename races with it (EAGAIN). Pass a path that may not be UTF-8 as bytes that end with a zero.
  */
 export function openBelow(directoryFd: number, path: string | Buffer, request: OpenRequest): number {
-  // struct open_how has three 64-bit fields; only their lower halves are used.
+  // struct open_how has three 64-bit fields. Only their lower halves are used.
   OPEN_HOW.writeUInt32LE((request.flags | O.CLOEXEC) >>> 0, 0)
   OPEN_HOW.writeUInt32LE(request.mode ?? 0, 8)
   OPEN_HOW.writeUInt32LE(request.resolve ?? 0, 16)
@@ -51,7 +51,7 @@ export function renameBetween(request: RenameRequest): void {
   checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
 }
 
-/** Starts write-back of dirty pages in a range of a file without waiting for it (sync_file_range(2)); on a pool thread. */
+/** Starts write-back of dirty pages in a range of a file without waiting for it (sync_file_range(2)). On a pool thread. */
 export function startWriteBack(fd: number, offset: number, length: number): Promise<number> {
   return checkedAsync('sync_file_range', (done) =>
     syncFileRange().async(fd, offset, length, SYNC_FILE_RANGE_WRITE, done),
@@ -60,7 +60,7 @@ export function startWriteBack(fd: number, offset: number, length: number): Prom
 
 /** The mount that a file is on. */
 export interface FileMount {
-  /** Id of its mount: the first field of a `mountinfo` line. */
+  /** Id of its mount, as in the first field of a `mountinfo` line. */
   mountId: number
   /** True for the root of that mount, false for anything below it. */
   isMountRoot: boolean
@@ -82,7 +82,7 @@ export interface FileHandle {
   mountId: number
 }
 
-/** Returns the handle of `path` below `directoryFd`; the path '' means the descriptor itself. */
+/** Returns the handle of `path` below `directoryFd`. The path '' means the descriptor itself. */
 export function fileHandle(directoryFd: number, path: string): FileHandle {
   const bytes = Buffer.alloc(HANDLE_HEADER_BYTES + HANDLE_MAX_BYTES)
   bytes.writeUInt32LE(HANDLE_MAX_BYTES, 0)
@@ -101,7 +101,7 @@ export function openHandle(mountFd: number, handle: FileHandle, flags: number): 
   return checked(openByHandleAt()(mountFd, handle.bytes, flags | O.CLOEXEC), 'open_by_handle_at')
 }
 
-/** Reads into `buffer` at the descriptor's position; returns 0 at the end. Retries on EINTR. */
+/** Reads into `buffer` at the descriptor's position. Returns 0 at the end. Retries on EINTR. */
 export function readFd(fd: number, buffer: Buffer): number {
   return retried(() => checked(read()(fd, buffer, buffer.length), 'read'), 'EINTR')
 }

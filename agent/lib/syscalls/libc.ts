@@ -24,7 +24,7 @@ export type NativeType = 'int' | 'uint' | 'long' | 'ulong' | 'int64' | 'uint64' 
 /** A native function, also callable off the main thread by `.async(…, callback)`. */
 export type NativeFunction<T extends (...args: never[]) => unknown> = KoffiFunc<T>
 
-/** Returns a function that binds `name` of `library` (null: libc) at its first call and caches it. */
+/** Returns a function that binds `name` of `library` (null means libc) at its first call and caches it. */
 export function lazyNative<T extends (...args: never[]) => unknown>(
   library: string | null,
   name: string,
@@ -45,15 +45,15 @@ export function bindLibc(): void {
 }
 
 /**
- * Returns `result`, or throws a SyscallError from errno if it is negative; call it right after the native call. A subject in
- * bytes is decoded only for the error.
+ * Returns `result`, or throws a SyscallError from errno if it is negative. Call it right after the native call. A subject in bytes is
+ * decoded only for the error.
  */
 export function checked(result: number, syscall: string, subject?: string | Buffer): number {
   if (result < 0) throw new SyscallError(syscall, koffi.errno(), subject?.toString())
   return result
 }
 
-/** Promisifies a `.async` call with the rule of `checked`; `start` passes `done` on as its last argument. */
+/** Promisifies a `.async` call with the rule of `checked`. `start` passes `done` on as its last argument. */
 export function checkedAsync(
   syscall: string,
   start: (done: (error: Error | null, result: number) => void) => void,
@@ -67,7 +67,7 @@ export function checkedAsync(
   })
 }
 
-/** Returns true if `error` is a failed system call, ours or Node's, with one of these codes; also for codes Node cannot name (EDQUOT). */
+/** Returns true if `error` is a failed system call, ours or Node's, with one of these codes. Also for codes Node cannot name (EDQUOT). */
 export function isErrno(error: unknown, ...codes: string[]): boolean {
   // Checks the shape, since an error from another realm (a worker, a test's sandbox) is not an instance of this realm's Error.
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
@@ -76,19 +76,19 @@ export function isErrno(error: unknown, ...codes: string[]): boolean {
   return typeof code === 'string' && codes.includes(code)
 }
 
-/** Calls `listener` from the event loop while `fd` is readable; needs no thread. Close it before the fd. */
+/** Calls `listener` from the event loop while `fd` is readable. Needs no thread. Close it before the fd. */
 export function watchReadable(fd: number, listener: () => void): { close(): void } {
   const handle = koffi.node.poll(fd, { readable: true, disconnect: true }, listener)
   return { close: () => handle.close() }
 }
 
-/** Calls `listener` from the event loop while `fd` is writable, or has failed; needs no thread. Close it before the fd. */
+/** Calls `listener` from the event loop while `fd` is writable, or has failed. Needs no thread. Close it before the fd. */
 export function watchWritable(fd: number, listener: () => void): { close(): void } {
   const handle = koffi.node.poll(fd, { writable: true, disconnect: true }, listener)
   return { close: () => handle.close() }
 }
 
-/** Returns the address of `buffer`'s bytes (> 64, or V8 may move them) for use in a structure; valid while it is referenced. */
+/** Returns the address of `buffer`'s bytes (> 64, or V8 may move them) for use in a structure. It is valid while `buffer` is referenced. */
 export function addressOf(buffer: Buffer): bigint {
   return koffi.address(buffer)
 }

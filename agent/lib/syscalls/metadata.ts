@@ -25,7 +25,7 @@ export function changeModeOfPath(fd: number, mode: number): void {
   checked(chmod()(pathOf(fd), mode), 'chmod')
 }
 
-/** Makes a FIFO or socket `name`, a string or bytes that end with a zero, in `directoryFd`; `mode` includes the file type. */
+/** Makes a FIFO or socket `name`, a string or bytes that end with a zero, in `directoryFd`. `mode` includes the file type. */
 export function makeNodeAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mknodat()(directoryFd, name, mode, 0), 'mknodat', name)
 }
@@ -36,7 +36,7 @@ export function listAttributes(fd: number): string[] {
   return NAMES.toString('latin1', 0, length).split('\0').slice(0, -1)
 }
 
-/** Reads an attribute of at most 64 KiB; the buffer is valid until the next call. ENODATA if the file has no such attribute. */
+/** Reads an attribute of at most 64 KiB. The buffer is valid until the next call. ENODATA if the file has no such attribute. */
 export function readAttribute(fd: number, name: string): Buffer {
   return VALUE.subarray(0, checked(getxattr()(pathOf(fd), bytesOf(name), VALUE, VALUE.length), 'getxattr'))
 }
@@ -80,7 +80,7 @@ const mknodat = lazyNative<(fd: number, name: string | Buffer, mode: number, dev
   'mknodat',
   { result: 'int', args: ['int', 'str', 'uint', 'ulong'] },
 )
-// The kernel's maximum size; shared, since a thread makes one call at a time.
+// The kernel's maximum size. Shared, since a thread makes one call at a time.
 const NAMES = Buffer.alloc(65_536)
 const VALUE = Buffer.alloc(65_536)
 

@@ -5,7 +5,7 @@ export interface MountRequest {
   /** Device or directory to bind, or null. */
   source: string | null
   target: string
-  /** Filesystem type such as `btrfs`; null for binds, remounts and propagation changes. */
+  /** Filesystem type such as `btrfs`. Null for binds, remounts and propagation changes. */
   type: string | null
   flags: number
   /** Filesystem options, such as `compress=zstd:1`. */
@@ -25,14 +25,14 @@ export async function mountFilesystemAsync(request: MountRequest): Promise<void>
 }
 
 /**
- * Calls umount2(2); `UMOUNT.DETACH` detaches a busy mount lazily. EINVAL if `target` is no mount point. Pass a path that may not
+ * Calls umount2(2). `UMOUNT.DETACH` detaches a busy mount lazily. EINVAL if `target` is no mount point. Pass a path that may not
  * be UTF-8 as bytes that end with a zero.
  */
 export function unmount(target: string | Buffer, flags = 0): void {
   checked(umount2()(target, flags), 'umount2', String(target))
 }
 
-/** Detaches the mount at `target` lazily, even if it is busy; succeeds if nothing is mounted there. */
+/** Detaches the mount at `target` lazily, even if it is busy. Succeeds if nothing is mounted there. */
 export function unmountIfMounted(target: string): void {
   try {
     unmount(target, UMOUNT.DETACH)
@@ -46,7 +46,7 @@ export async function unmountAsync(target: string, flags = 0): Promise<void> {
   await checkedAsync('umount2', (done) => umount2().async(target, flags, done))
 }
 
-/** Clones the mount at `path` below `directoryFd` (or AT.FDCWD) as a detached mount's fd; `recursive` includes mounts below it. */
+/** Clones the mount at `path` below `directoryFd` (or AT.FDCWD) as a detached mount's fd. `recursive` includes mounts below it. */
 export function cloneMount(directoryFd: number, path: string, options: { recursive?: boolean } = {}): number {
   const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT.EMPTY_PATH | (options.recursive === true ? AT.RECURSIVE : 0)
   return checked(openTree()(SYS_OPEN_TREE, directoryFd, path, flags), 'open_tree', path)
@@ -64,8 +64,8 @@ export function attachMountTo(mountFd: number, directoryFd: number): void {
 }
 
 /**
- * Calls pivot_root(2): makes the mount at `path` the root of this mount namespace, and of all its processes whose root or working
- * directory was the old root, which is then mounted at `oldPath`.
+ * Calls pivot_root(2), which makes the mount at `path` the root of this mount namespace. It also moves all its processes whose root or
+ * working directory was the old root. The old root is then mounted at `oldPath`.
  */
 export function pivotRoot(path: string, oldPath: string): void {
   checked(pivot()(path, oldPath), 'pivot_root', path)
@@ -95,7 +95,7 @@ export function setMountAttributes(mountFd: number, attributes: MountAttributes)
   checked(result, 'mount_setattr')
 }
 
-/** Sets an option of the filesystem behind `mountFd`, the root of a mount, by fspick(2) and fsconfig(2); its other options stay. */
+/** Sets an option of the filesystem behind `mountFd`, the root of a mount, by fspick(2) and fsconfig(2). Its other options stay. */
 export function setFilesystemOption(mountFd: number, name: string, value: string): void {
   const fd = checked(filesystemCall()(SYS_FSPICK, mountFd, '', FSPICK_CLOEXEC | FSPICK_EMPTY_PATH), 'fspick')
   try {

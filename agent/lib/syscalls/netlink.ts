@@ -15,7 +15,7 @@ import {
 export interface RouteSocket {
   /**
    * Executes `messages` in order on a pool thread, since the kernel may be busy with other interfaces. Throws a SyscallError for the
-   * first refusal whose code is not in `ignored` (such as `ENODEV`); the messages after it were executed nevertheless.
+   * first refusal whose code is not in `ignored` (such as `ENODEV`). The messages after it were executed nevertheless.
    */
   send(messages: readonly RouteMessage[], ignored?: readonly string[]): Promise<void>
   close(): void
@@ -104,7 +104,7 @@ export function checkNetfilterSocket(): void {
   closeFd(checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER), 'socket'))
 }
 
-/** Reads all pending events; returns true if a table was or may have been removed. */
+/** Reads all pending events. Returns true if a table was or may have been removed. */
 function drainEvents(fd: number, messages: Buffer): boolean {
   for (let isRemoval = false; ; ) {
     try {

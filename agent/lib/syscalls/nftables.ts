@@ -2,7 +2,7 @@ import { useReservedDescriptors } from './descriptor-limit.ts'
 import { lazyNative } from './libc.ts'
 import { checkNetfilterSocket } from './netlink.ts'
 
-/** A failed nftables command; `detail` is nft's error output. */
+/** A failed nftables command. `detail` is nft's error output. */
 export class NftablesError extends Error {
   override readonly name = 'NftablesError'
   readonly detail: string
@@ -20,7 +20,7 @@ export interface Nftables {
   close(): void
 }
 
-/** Opens libnftables; `json` makes it print JSON. Throws if the library is not installed, or a socket cannot be opened. */
+/** Opens libnftables. `json` makes it print JSON. Throws if the library is not installed, or a socket cannot be opened. */
 export function openNftables(options: { json?: boolean } = {}): Nftables {
   const context = withSocket(() => contextNew()(0))
   if (context === null) throw new NftablesError('no context')

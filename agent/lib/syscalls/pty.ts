@@ -7,13 +7,13 @@ import { isErrno } from './libc.ts'
 /** The master side of a pseudo-terminal. */
 export interface Pty {
   /**
-   * Terminal input. Ending it sends the VEOF character if the terminal is in canonical mode, and nothing otherwise; destroying it
-   * leaves the terminal as it is.
+   * Terminal input. Ending it sends the VEOF character if the terminal is in canonical mode, and nothing otherwise. Destroying it leaves
+   * the terminal unchanged.
    */
   stdin: Writable
-  /** Terminal output; ends when no program has the terminal open. Destroying it hangs the terminal up. */
+  /** Terminal output. Ends when no program has the terminal open. Destroying it hangs the terminal up. */
   stdout: Readable
-  /** Sets the window size, each number 1–65,535; does nothing if the terminal is gone. */
+  /** Sets the window size, each number 1–65,535. Does nothing if the terminal is gone. */
   resize(size: { cols: number; rows: number }): void
 }
 
@@ -34,7 +34,7 @@ export function openPty(fd: number): Pty {
   const output = new ReadStream(fd)
   // A descriptor of its own, so that closing the input does not cut off output that is still to be read.
   const input = new ReadStream(copy)
-  // Node leaves it blocking: a program that does not read its input would block this process for ever.
+  // Node leaves it blocking. A program that does not read its input would then block this process forever.
   controlBuffer(fd, FIONBIO, Buffer.from([1, 0, 0, 0]))
   // A read fails with EIO once no program has the terminal open and all their output has been read.
   for (const line of [output, input]) line.on('error', () => undefined)
@@ -91,7 +91,7 @@ function createScreen(line: ReadStream): Readable {
 function createKeyboard(line: ReadStream, fd: number): Writable {
   let last = NEWLINE
   let timer: NodeJS.Timeout | undefined
-  // Does not write through the stream: while the program does not read, that would retry in a busy loop.
+  // Does not write through the stream, which would retry in a busy loop while the program does not read.
   const send = (bytes: Buffer, done: () => void, pauseMs = MIN_PAUSE_MS): void => {
     const left = line.destroyed ? NOTHING : writeSome(fd, bytes)
     if (left.length === 0) {
@@ -119,7 +119,7 @@ function createKeyboard(line: ReadStream, fd: number): Writable {
   })
 }
 
-/** Returns the bytes that did not fit; none if the terminal is gone. */
+/** Returns the bytes that did not fit. None if the terminal is gone. */
 function writeSome(fd: number, bytes: Buffer): Buffer {
   let left = bytes
   try {

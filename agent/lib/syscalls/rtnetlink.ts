@@ -16,7 +16,7 @@ export interface RouteRefusal {
 /** A network interface. */
 export interface NetworkLink {
   name: string
-  /** Index of the other end of a veth, in the network namespace of that end; null for other kinds. */
+  /** Index of the other end of a veth, in the network namespace of that end. Null for other kinds. */
   peerIndex: number | null
 }
 
@@ -30,7 +30,7 @@ export interface VethRequest {
   peerNamespace: number
 }
 
-/** Encodes the creation of a veth pair: one end here, its peer in another network namespace; both down. */
+/** Encodes the creation of a veth pair: one end here, its peer in another network namespace. Both down. */
 export function createVeth(request: VethRequest): RouteMessage {
   const own = [attribute(IFLA.ADDRESS, request.mac), u32Attribute(IFLA.MTU, request.mtu), ...ONE_QUEUE]
   const peer = Buffer.concat([
@@ -54,13 +54,13 @@ export function createVeth(request: VethRequest): RouteMessage {
   return { type: RTM.NEWLINK, flags: NLM_F.CREATE | NLM_F.EXCL, body, label: `create ${request.name}` }
 }
 
-/** Encodes the removal of an interface; the peer of a veth goes with it. */
+/** Encodes the removal of an interface. The peer of a veth goes with it. */
 export function deleteLink(name: string): RouteMessage {
   const body = Buffer.concat([linkHeader(0, 0, 0), attribute(IFLA.IFNAME, cString(name))])
   return { type: RTM.DELLINK, flags: 0, body, label: `delete ${name}` }
 }
 
-/** Encodes bringing an interface up; `withoutArp` disables ARP on it. */
+/** Encodes bringing an interface up. `withoutArp` disables ARP on it. */
 export function setLinkUp(index: number, withoutArp: boolean): RouteMessage {
   const flags = IFF.UP | (withoutArp ? IFF.NOARP : 0)
   return { type: RTM.NEWLINK, flags: 0, body: linkHeader(index, flags, IFF.UP | IFF.NOARP), label: `up ${index}` }
@@ -77,7 +77,7 @@ export function addAddress(index: number, address: string): RouteMessage {
   return { type: RTM.NEWADDR, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `address ${address}` }
 }
 
-/** Encodes a permanent neighbour entry: the hardware address of an IPv4 address. */
+/** Encodes a permanent neighbour entry with the hardware address of an IPv4 address. */
 export function addNeighbour(index: number, address: string, mac: Buffer): RouteMessage {
   const header = Buffer.alloc(12)
   header.writeUInt8(AF_INET, 0)
@@ -112,7 +112,7 @@ export function listLinksRequest(): RouteMessage {
   return { type: RTM.GETLINK, flags: NLM_F.DUMP, body: linkHeader(0, 0, 0), label: 'list interfaces' }
 }
 
-/** Decodes the interfaces of a datagram; `isLast` says that the list ends with it. */
+/** Decodes the interfaces of a datagram. `isLast` says that the list ends with it. */
 export function decodeLinks(data: Buffer): { links: NetworkLink[]; isLast: boolean } {
   const links: NetworkLink[] = []
   for (const { type, body } of messagesOf(data)) {
@@ -124,7 +124,7 @@ export function decodeLinks(data: Buffer): { links: NetworkLink[]; isLast: boole
   return { links, isLast: false }
 }
 
-/** Encodes `messages` for one send; each requests an acknowledgement, and its sequence number is its index + 1. */
+/** Encodes `messages` for one send. Each requests an acknowledgement, and its sequence number is its index + 1. */
 export function encodeMessages(messages: readonly RouteMessage[]): Buffer {
   const parts = messages.map((message, index) => {
     const header = Buffer.alloc(16)

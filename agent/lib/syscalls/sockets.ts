@@ -7,11 +7,11 @@ import { addressOf, checked, checkedAsync, isErrno, lazyNative } from './libc.ts
 export interface NamelessListener {
   /** Non-blocking listener for `acceptNow`. */
   listenFd: number
-  /** O_PATH descriptor of the socket: a process that holds it as its descriptor N connects to `/proc/self/fd/N`. */
+  /** O_PATH descriptor of the socket. A process that holds it as its descriptor N connects to `/proc/self/fd/N`. */
   doorFd: number
 }
 
-/** Opens a socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. */
+/** Opens a non-blocking, close-on-exec socket in the current network namespace of this thread, where it stays. */
 export function openSocket(domain: number, type: number): number {
   return checked(socket()(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
 }
@@ -59,7 +59,7 @@ export function openNamelessListener(directory: string): NamelessListener {
   }
 }
 
-/** Accepts a pending connection, close-on-exec and non-blocking; returns null if there is none. */
+/** Accepts a pending connection, close-on-exec and non-blocking. Returns null if there is none. */
 export function acceptNow(listenFd: number): number | null {
   try {
     return checked(accept4()(listenFd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK), 'accept4')
@@ -70,7 +70,7 @@ export function acceptNow(listenFd: number): number | null {
 }
 
 /**
- * Accepts as `acceptNow`, off the main thread, for a listener that others hold as well: they can make it block. `stopListening` ends that.
+ * Accepts as `acceptNow`, but off the main thread, for a listener that others hold as well and can make block. `stopListening` ends that.
  * Close the listener only after it.
  */
 export async function acceptApart(listenFd: number): Promise<number | null> {
@@ -113,13 +113,13 @@ export function receiveFds(socketFd: number): number[] {
 }
 
 /**
- * Sends a datagram to a unix socket, at a path or, with a leading `@`, at an abstract name. Does not wait: it throws EAGAIN where the
+ * Sends a datagram to a unix socket, at a path or, with a leading `@`, at an abstract name. Does not wait, but throws EAGAIN where the
  * receiver's queue is full.
  */
 export function sendDatagram(address: string, message: string): void {
   const bytes = Buffer.from(message)
   const isAbstract = address.startsWith('@')
-  // Abstract names end with the address; the others with a NUL.
+  // Abstract names end with the address. The others with a NUL.
   const target = addressTo(isAbstract ? `\0${address.slice(1)}` : address)
   const size = isAbstract ? target.length - 1 : target.length
   const fd = openSocket(AF_UNIX, SOCK_DGRAM)

@@ -1,7 +1,7 @@
 import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
 
 /**
- * Returns where the first data at or after `offset` begins; null if only a hole follows. Moves the descriptor's position. Offsets are
+ * Returns where the first data at or after `offset` begins. Null if only a hole follows. Moves the descriptor's position. Offsets are
  * bigints, since a file may be longer than numbers are exact.
  */
 export function seekData(fd: number, offset: bigint): bigint | null {
@@ -13,7 +13,7 @@ export function seekData(fd: number, offset: bigint): bigint | null {
   }
 }
 
-/** As `seekData`, on a pool thread, for an offset within 2^53; Infinity if only a hole follows. */
+/** As `seekData`, on a pool thread, for an offset within 2^53. Returns Infinity if only a hole follows. */
 export async function seekDataAsync(fd: number, offset: number): Promise<number> {
   try {
     return Number(await checkedAsync('lseek', (done) => lseek().async(fd, BigInt(offset), SEEK_DATA, done)))
@@ -23,7 +23,7 @@ export async function seekDataAsync(fd: number, offset: number): Promise<number>
   }
 }
 
-/** Returns where the first hole at or after `offset` begins, which lies before the end; at the latest the end. Moves the position. */
+/** Returns where the first hole at or after `offset` begins, which lies before the end. At the latest the end. Moves the position. */
 export function seekHole(fd: number, offset: bigint): bigint {
   return seek(fd, offset, SEEK_HOLE)
 }

@@ -7,14 +7,14 @@ export interface ProgramStart {
   /** argv, the program's name first. */
   args: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Descriptors of this process that become 0, 1, 2 and onwards; the child inherits no others. */
+  /** Descriptors of this process that become 0, 1, 2 and onwards. The child inherits no others. */
   stdio: readonly number[]
 }
 
 /**
  * Starts a program in a new session with posix_spawn(3) and resolves with its pid. Node's fork copies the page tables of this process,
- * which blocks it for 3 ms; this takes 0.5, off the main thread: it lasts until the child has got a processor, on a busy host some
- * milliseconds. Keep the descriptors open until it settles. The caller watches the pid and reaps the child.
+ * which blocks it for 3 ms. This takes 0.5, off the main thread. It lasts until the child has got a CPU, which takes some milliseconds on
+ * a busy host. Keep the descriptors open until it settles. The caller watches the pid and reaps the child.
  * @throws SyscallError such as ENOENT
  */
 export async function startProgram({ path, args, env, stdio }: ProgramStart): Promise<number> {
@@ -53,7 +53,7 @@ export async function startProgram({ path, args, env, stdio }: ProgramStart): Pr
   }
 }
 
-/** Returns a list of C strings that ends with null, as argv is; keep `texts` referenced, since the pointers do not keep them alive. */
+/** Returns a list of C strings that ends with null, as argv is. Keep `texts` referenced, since the pointers do not keep them alive. */
 export function pointersTo(texts: readonly string[]): { pointers: Buffer; texts: Buffer } {
   const encoded = texts.map((text) => Buffer.from(`${text}\0`))
   const bytes = Buffer.concat([...encoded, Buffer.alloc(UNMOVED_BYTES)])

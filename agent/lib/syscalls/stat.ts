@@ -1,7 +1,7 @@
 import { checked, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
-/** File facts of statx(2); ids are those of the host, times are since the epoch. */
+/** File details of statx(2). Ids are the host's, times are since the epoch. */
 export interface FileStat {
   /** File type and permissions, as `st_mode`. */
   mode: number
@@ -15,9 +15,9 @@ export interface FileStat {
   modifiedNanoseconds: number
   changedSeconds: number
   changedNanoseconds: number
-  /** Device number of the filesystem; on btrfs that of the subvolume, which changes with each mount. */
+  /** Device number of the filesystem. On btrfs it is the subvolume's number, which changes with each mount. */
   device: number
-  /** Id of its mount: the first field of a `mountinfo` line. */
+  /** Id of its mount, as in the first field of a `mountinfo` line. */
   mountId: number
   isMountRoot: boolean
 }
@@ -37,7 +37,7 @@ export function readLinkFd(fd: number): Uint8Array {
   return readLinkAt(fd, '')
 }
 
-/** Reads the target of the symlink `name` in `directoryFd`; EINVAL if it is not a symlink. */
+/** Reads the target of the symlink `name` in `directoryFd`. EINVAL if it is not a symlink. */
 export function readLinkAt(directoryFd: number, name: string | Buffer): Uint8Array {
   const length = checked(readlinkat()(directoryFd, name, LINK, LINK.length), 'readlinkat', name)
   // Copied, since posting a view of a larger buffer to another thread sends the whole buffer.
@@ -50,7 +50,7 @@ export interface DiskFacts {
   isReadOnly: boolean
 }
 
-/** Returns the facts of the filesystem of `fd`. */
+/** Returns the details of the filesystem of `fd`. */
 export function diskOf(fd: number): DiskFacts {
   checked(fstatfs()(fd, STATFS), 'fstatfs')
   return {

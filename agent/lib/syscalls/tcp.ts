@@ -4,7 +4,7 @@ import { checked, isErrno, lazyNative } from './libc.ts'
 import { openSocket, SOCK_STREAM, SOL_SOCKET } from './sockets.ts'
 
 /**
- * Opens a TCP socket in the current network namespace of this thread, where it stays: non-blocking and close-on-exec. Its queues in the
+ * Opens a non-blocking, close-on-exec TCP socket in the current network namespace of this thread, where it stays. Its queues in the
  * kernel, which no box is charged for, have 256 KiB each and do not grow.
  */
 export function openTcpSocket(address: string): number {
@@ -22,7 +22,7 @@ export function openTcpSocket(address: string): number {
 }
 
 /**
- * Begins to connect a non-blocking socket, or looks how far that is; returns true once it is connected, false while it is under way.
+ * Begins to connect a non-blocking socket, or looks how far that is. Returns true once it is connected, false while it is under way.
  * @throws SyscallError such as `ECONNREFUSED`
  */
 export function connectTcp(fd: number, address: string, port: number): boolean {

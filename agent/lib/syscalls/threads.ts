@@ -11,7 +11,7 @@ export function unshareMounts(): void {
   checked(unshare()(CLONE.NEWNS), 'unshare')
 }
 
-/** Sets the umask of this thread; of the whole process unless the thread called `unshareRoot`. */
+/** Sets the umask of this thread, or of the whole process unless the thread called `unshareRoot`. */
 export function setUmask(mask: number): void {
   umask()(mask)
 }
@@ -26,11 +26,11 @@ export function keepCapabilities(): void {
   checked(prctl()(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0), 'prctl')
 }
 
-/** Sets the filesystem user and group of this thread: it creates and accesses files as `id` from now on. */
+/** Sets the filesystem user and group of this thread, which then creates and accesses files as `id`. */
 export function setFileOwner(id: number): void {
   setfsgid()(id)
   setfsuid()(id)
-  // Neither call reports a failure: only the value that the next call returns shows it.
+  // Neither call reports a failure. Only the value that the next call returns shows it.
   if (setfsgid()(INVALID_ID) >>> 0 !== id || setfsuid()(INVALID_ID) >>> 0 !== id)
     throw new SyscallError('setfsuid', EPERM)
 }

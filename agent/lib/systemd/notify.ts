@@ -2,13 +2,13 @@ import { repeat } from '../../../shared/repeat.ts'
 import { isErrno } from '../syscalls/libc.ts'
 import { sendDatagram } from '../syscalls/sockets.ts'
 
-/** The service manager that started this process; without one all methods do nothing. */
+/** The service manager that started this process. Without one all methods do nothing. */
 export interface ServiceManager {
-  /** Tells that the service serves, with a status line. */
+  /** Reports that the service is ready, with a status line. */
   ready(status: string): void
-  /** Tells what the service does, for `systemctl status`. */
+  /** Sets the status that `systemctl status` shows. */
   status(text: string): void
-  /** Tells that the service stops. */
+  /** Reports that the service is stopping. */
   stopping(): void
   close(): void
 }
@@ -35,7 +35,7 @@ export function connectServiceManager(variables: {
   }
 }
 
-// Sends in order, also while the manager's queue is full. A manager that is being started anew must not take the service with it.
+// Sends in order, also while the manager's queue is full. A restart of the manager must not take the service with it.
 function createSender(address: string): (message: string) => void {
   const pending: string[] = []
   const flush = (): void => {
@@ -49,7 +49,7 @@ function createSender(address: string): (message: string) => void {
     }
   }
   return (message) => {
-    // What waits already says that the service lives.
+    // A message that waits already shows that the service is alive.
     if (pending.length > 0 && message === WATCHDOG) return
     if (pending.push(message) === 1) flush()
   }

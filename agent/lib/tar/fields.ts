@@ -7,7 +7,7 @@ export interface TarBlock extends TarHeader {
   flag: string
 }
 
-/** Decodes a header block; returns null if its checksum is wrong. Malformed numbers become NaN. Pure. */
+/** Decodes a header block. Returns null if its checksum is wrong. Malformed numbers become NaN. Pure. */
 export function decodeTarBlock(block: Buffer): TarBlock | null {
   const sum = decodeNumber(block, SUM_OFFSET, 8)
   if (sum !== sumOfBlock(block) && sum !== signedSum(block)) return null
@@ -30,7 +30,7 @@ export function decodeTarBlock(block: Buffer): TarBlock | null {
   }
 }
 
-/** Decodes the known records of a pax extended header; returns null if it is damaged. */
+/** Decodes the known records of a pax extended header. Returns null if it is damaged. */
 export function* decodeRecords(
   body: Buffer,
   { mustPause }: Pick<TaskIo, 'mustPause'>,
@@ -56,7 +56,7 @@ export function* decodeRecords(
   return records
 }
 
-/** Applies extended header records to the entry of a block; an empty record value cancels an earlier one. Pure. */
+/** Applies extended header records to the entry of a block. An empty record value cancels an earlier one. Pure. */
 export function withRecords(block: TarBlock, records: ReadonlyMap<string, string>): TarHeader {
   const { flag: _flag, ...header } = block
   const text = (key: string): string | null => records.get(key) || null
@@ -84,7 +84,7 @@ export function isOfSparseFile(key: string): boolean {
   return key.startsWith('GNU.sparse')
 }
 
-/** Decodes bytes up to the first zero, one character each; truncates at `KEPT_BYTES` and appends `~`. */
+/** Decodes bytes up to the first zero, one character each. Truncates at `KEPT_BYTES` and appends `~`. */
 export function decodeText(bytes: Buffer, start: number, length: number): string {
   const end = bytes.indexOf(0, start)
   return decodeKept(bytes, start, end < 0 ? start + length : Math.min(end, start + length))
@@ -96,7 +96,7 @@ function decodeKept(bytes: Buffer, start: number, end: number): string {
   return end - start > KEPT_BYTES ? `${kept}~` : kept
 }
 
-// From the digits: a double that holds the seconds as well cannot represent the nanoseconds exactly.
+// Uses the digits, because a double that also holds the seconds cannot represent the nanoseconds exactly.
 function fraction(text: string, rounded: number): number {
   if (text.startsWith('-')) return Math.floor(rounded * 1e9)
   const dot = text.indexOf('.')
@@ -132,7 +132,7 @@ function kindOfFlag(flag: string, path: string): TarKind {
 
 /** The map of a sparse file in one record, as GNU tar writes it in version 0.1. */
 export const SPARSE_MAP = 'GNU.sparse.map'
-/** Longest text kept, in bytes: Linux accepts no longer path. */
+/** Longest text kept, in bytes. Linux accepts no longer path. */
 export const KEPT_BYTES = 4096
 const SPACE = 0x20
 const NEWLINE = 0x0a

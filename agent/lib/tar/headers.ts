@@ -25,9 +25,9 @@ export type WrittenHeader = TarHeader & {
 }
 
 /**
- * Encodes a POSIX header (ustar), preceded by a pax extended header for values that do not fit: long names, 8 GiB and more, times
- * before 1970. Long names that are not UTF-8, which pax requires, become GNU long names. Ids are at most 2,097,151; times are
- * whole seconds. Pure.
+ * Encodes a POSIX header (ustar). A pax extended header precedes it for values that do not fit, such as long names, 8 GiB and more, and
+ * times before 1970. Long names that are not UTF-8, which pax requires, become GNU long names. Ids are at most 2,097,151. Times are whole
+ * seconds. Pure.
  */
 export function encodeTarHeader(header: WrittenHeader): Buffer {
   const { path, target, sizeBytes, modifiedSeconds } = header
@@ -60,7 +60,7 @@ export function sumOfBlock(block: Uint8Array): number {
   return sum
 }
 
-/** Splits a long path at a slash into ustar's prefix and name fields; returns null if it does not fit. */
+/** Splits a long path at a slash into ustar's prefix and name fields. Returns null if it does not fit. */
 function splitName(path: string): { prefix: string; name: string } | null {
   if (path.length <= NAME_BYTES) return { prefix: '', name: path }
   // Skips the trailing slash of a directory.

@@ -23,17 +23,17 @@ import {
 
 /** An entry as the archive describes it, unchecked. */
 export interface TarEntry extends TarHeader {
-  /** Reason why its metadata is unusable; null if it is fine. */
+  /** Reason why its metadata is unusable. Null if it is fine. */
   fault: string | null
-  /** Where the content of a file belongs that has holes; null for any other. */
+  /** Where the content of a file belongs that has holes. Null for any other. */
   sparse: SparseLayout | null
 }
 
 /** Reads a streamed archive entry by entry. Throws `invalid_request` if it is not a tar archive or is truncated. */
 export interface TarReader {
-  /** Skips the rest of the current entry and returns the next; null at the end. */
+  /** Skips the rest of the current entry and returns the next. Null at the end. */
   next(): Steps<TarEntry | null>
-  /** Returns the next piece of the entry's content, valid until the next call; null at its end. */
+  /** Returns the next piece of the entry's content, valid until the next call. Null at its end. */
   read(): Steps<Buffer | null>
   /** Reads and drops all input after the end marker. */
   drain(): Steps<void>
@@ -55,7 +55,7 @@ class Reader implements TarReader {
   #piece: Buffer = Buffer.alloc(0)
   #isAtEnd = false
   #hasBegun = false
-  /** Unread bytes of the entry's content; `#padding` fills its last block. */
+  /** Unread bytes of the entry's content. `#padding` fills its last block. */
   #left = 0
   #padding = 0
   #globals = new Map<string, string>()
@@ -128,7 +128,7 @@ class Reader implements TarReader {
     return { ...header, sizeBytes: this.#left, fault: fault ?? sparseFault ?? faultOf(header), sparse }
   }
 
-  /** Reads where the content of a sparse file belongs, by its records; null for another file. */
+  /** Reads where the content of a sparse file belongs, by its records. Null for another file. */
   *#readLayout(records: ReadonlyMap<string, string>): Steps<ReadLayout | null> {
     const map = records.get(SPARSE_MAP)
     const size = (key: string): bigint | null => decodeSize(records.get(key) ?? '')
@@ -282,7 +282,7 @@ function truncated(): ServiceError {
 
 /** Flags of pax headers, for one entry or all that follow, and of GNU long names. */
 const METADATA_FLAGS: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
-/** Flags of links, devices, directories and FIFOs: their size field does not count content. */
+/** Flags of links, devices, directories and FIFOs. Their size field does not count content. */
 const WITHOUT_CONTENT: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6'])
 /** The flag of a sparse file in the old GNU format. */
 const OLD_SPARSE = 'S'

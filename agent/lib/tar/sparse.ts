@@ -13,7 +13,7 @@ export interface SparseLayout {
 }
 
 /**
- * Encodes the header of a sparse file and the map of its data, as pax has it in version 1.0 of GNU tar; the data itself follows, and
+ * Encodes the header of a sparse file and the map of its data, as pax has it in version 1.0 of GNU tar. The data itself follows, and
  * zeros up to a whole block. A program that does not know the form sees a file `GNUSparseFile.0/NAME`. Pure.
  */
 export function encodeSparseHeader(header: WrittenHeader, layout: SparseLayout): { bytes: Buffer; padding: number } {
@@ -35,7 +35,7 @@ export function encodeSparseHeader(header: WrittenHeader, layout: SparseLayout):
 
 function encodeMap({ sizeBytes, ranges }: SparseLayout): Buffer {
   const last = ranges.at(-1)
-  // As GNU tar does, an empty piece at the end of the file stands for a hole there.
+  // As in GNU tar, an empty piece at the end of the file marks a hole there.
   const isOpen = last === undefined || last.start + BigInt(last.sizeBytes) < sizeBytes
   const all = isOpen ? [...ranges, { start: sizeBytes, sizeBytes: 0 }] : ranges
   const text = `${all.length}\n${all.map((range) => `${range.start}\n${range.sizeBytes}\n`).join('')}`
@@ -44,12 +44,12 @@ function encodeMap({ sizeBytes, ranges }: SparseLayout): Buffer {
   return map
 }
 
-/** What an archive says about a sparse file; `fault`: why that is unusable. */
+/** The layout of a sparse file in an archive. `fault`: why it is unusable. */
 export type ReadLayout = { layout: SparseLayout } | { fault: string }
 
 /**
- * Collects the map of a sparse file, number by number: offset and length of each piece of data. Checks that the pieces are in order, not
- * beyond the end, and as long as what is stored. Holds at most 65,536 pieces.
+ * Collects the map of a sparse file, number by number. Each piece of data has an offset and a length. Checks that the pieces are in
+ * order, not beyond the end, and as long as what is stored. Holds at most 65,536 pieces.
  */
 export class MapCollector {
   readonly #ranges: DataRange[] = []
@@ -64,7 +64,7 @@ export class MapCollector {
     return this.#fault !== null
   }
 
-  /** Takes how many pieces follow, in decimal; returns how many numbers to add. */
+  /** Takes how many pieces follow, in decimal. Returns how many numbers to add. */
   begin(text: string): number {
     if (!DIGITS.test(text)) this.#fault = DAMAGED
     else if (Number(text) > RANGES_MAX) this.#fault = { fault: TOO_MANY }
@@ -76,7 +76,7 @@ export class MapCollector {
     this.add(decodeSize(text))
   }
 
-  /** Takes the next number; null stands for a damaged one. */
+  /** Takes the next number. Null marks a damaged one. */
   add(number: bigint | null): void {
     if (number === null) this.#fault ??= DAMAGED
     if (number === null || this.isFaulty) return
@@ -87,7 +87,7 @@ export class MapCollector {
     }
   }
 
-  /** Returns the layout of a file of `sizeBytes`, of which `storedBytes` are in the archive; null stands for a damaged size. */
+  /** Returns the layout of a file of `sizeBytes`, with `storedBytes` in the archive. Null marks a damaged size. */
   layout(sizeBytes: bigint | null, storedBytes: number): ReadLayout {
     if (this.#fault !== null) return this.#fault
     if (sizeBytes === null || sizeBytes > LONGEST || this.#end > sizeBytes) return DAMAGED
@@ -107,7 +107,7 @@ export class MapCollector {
   }
 }
 
-/** Decodes a size in decimal; null if it is damaged. Pure. */
+/** Decodes a size in decimal. Null if it is damaged. Pure. */
 export function decodeSize(text: string): bigint | null {
   return DIGITS.test(text) ? BigInt(text) : null
 }
@@ -121,7 +121,7 @@ export function addOldMap(map: MapCollector, block: Buffer, { start, count }: { 
   }
 }
 
-/** The length of a file in an old GNU header; null if it is damaged. Pure. */
+/** The length of a file in an old GNU header. Null if it is damaged. Pure. */
 export function oldRealSize(block: Buffer): bigint | null {
   return decodeOld(block, OLD_REAL_SIZE)
 }
@@ -133,11 +133,11 @@ function decodeOld(block: Buffer, at: number): bigint | null {
   return /^[0-7]{1,12}$/.test(digits) ? BigInt(`0o${digits}`) : null
 }
 
-/** The most pieces of data of a sparse file: each takes memory until all of the file is read. */
+/** The most pieces of data of a sparse file. Each takes memory until all of the file is read. */
 export const RANGES_MAX = 65_536
 /** The fault of a file with more. */
 export const TOO_MANY = `it has more than ${RANGES_MAX} pieces of data between holes`
-/** Of an old GNU header: where its map begins, and how many pieces it has; and of a block that follows it. */
+/** Where the map of an old GNU header begins, and how many pieces it has. The same for a block that follows it. */
 export const OLD_MAP = { header: { start: 386, count: 4 }, more: { start: 0, count: 21 } } as const
 const OLD_BYTES = 24
 const OLD_REAL_SIZE = 483

@@ -19,8 +19,8 @@ export interface TaskPort {
 }
 
 /**
- * Runs the requested tasks concurrently in this one thread: each runs until it pauses, which it should do after 10 ms. A task
- * without a pause is finished before the next message is handled.
+ * Runs the requested tasks concurrently in this one thread. Each runs until it pauses, which it should do after 10 ms. A task without a
+ * pause is finished before the next message is handled.
  */
 export function serveTasks(port: TaskPort, tasks: TaskTable): void {
   const running = new Map<number, Running>()
@@ -50,7 +50,7 @@ export function serveTasks(port: TaskPort, tasks: TaskTable): void {
     isScheduled = true
     setImmediate(runNext)
   }
-  // Runs one per turn of the event loop, so that tasks that arrive meanwhile start between two of them.
+  // Runs one per turn of the event loop, so that new tasks start between two of them.
   const runNext = (): void => {
     const task = ready.shift()
     isScheduled = ready.length > 0

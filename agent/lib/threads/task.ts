@@ -1,14 +1,14 @@
 /** Reason why a task of a file thread pauses: to yield its turn (`turn`), for a message (`input`), or for room to send (`output`). */
 export type Pause = 'turn' | 'input' | 'output'
 
-/** Steps of a task: synchronous between its pauses; at each of them it may be cancelled, as by `return`. */
+/** Steps of a task, synchronous between its pauses. Each pause may cancel it, as `return` does. */
 export type Steps<T> = Generator<Pause, T, undefined>
 
 /** The task's side of its channel to the main thread. */
 export interface TaskIo<Sent = never, Received = never> {
-  /** True once the time slice is used up: a long task then does `yield 'turn'`. */
+  /** True once the time slice is used up. A long task then does `yield 'turn'`. */
   mustPause(): boolean
-  /** Sends a message, after waiting until fewer than `UNACKED_MAX` are unacknowledged; `transfer` moves buffers without a copy. */
+  /** Sends a message, after waiting until fewer than `UNACKED_MAX` are unacknowledged. `transfer` moves buffers without a copy. */
   send(value: Sent, transfer?: readonly ArrayBuffer[]): Steps<void>
   /** Waits for the next message. */
   receive(): Steps<Received>

@@ -11,13 +11,13 @@ import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './tas
 
 /** The starter's side of a task under way. The starter calls `end` once it uses nothing of the task any more. */
 export interface TaskChannel<Result, Sent, Received> {
-  /** Waits for the next message, in order; null when the task has ended. Throws the task's error. */
+  /** Waits for the next message, in order. Null when the task has ended. Throws the task's error. */
   receive(): Promise<Sent | null>
-  /** Sends a message once fewer than `UNACKED_MAX` are unacknowledged. Throws the task's error; does nothing after its end. */
+  /** Sends a message once fewer than `UNACKED_MAX` are unacknowledged. Throws the task's error. Does nothing after its end. */
   send(value: Received, transfer?: readonly ArrayBuffer[]): Promise<void>
   /** Waits for the result. Throws the task's error. */
   result(): Promise<Result>
-  /** Cancels the task unless it has ended; resolves once its resources are released. Never rejects. */
+  /** Cancels the task unless it has ended. Resolves once its resources are released. Never rejects. */
   end(): Promise<void>
   /** Resolves once its resources are released. */
   closed: Promise<void>
@@ -52,9 +52,9 @@ export interface FileThreadOptions {
   onEnd(): void
 }
 
-/** Starts a thread; resolves when it takes tasks. */
+/** Starts a thread. Resolves when it takes tasks. */
 export async function startFileThread(options: FileThreadOptions): Promise<FileThread> {
-  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. Make that call here: a pool
+  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. This makes that call, because a pool
   // created by the worker would have the worker's root.
   await fs.promises.stat('/')
   const worker = new Worker(THREAD, {

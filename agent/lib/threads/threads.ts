@@ -8,8 +8,8 @@ export interface FileThreads<T extends TaskTable> {
   /** Starts the first thread ahead of the first task. */
   start(): Promise<void>
   /**
-   * Starts a task of the table and takes ownership of `fds`: they are closed when the task has ended. Throws `draining` once the
-   * pool is closed.
+   * Starts a task of the table and takes ownership of `fds`, which it closes when the task has ended. Throws `draining` once the pool is
+   * closed.
    */
   begin<N extends keyof T & string>(
     key: string,
@@ -27,18 +27,18 @@ export interface FileThreads<T extends TaskTable> {
 export interface FileThreadsOptions {
   /** Exports the table, `T`, as `tasks`. */
   module: URL
-  /** Maximum number of threads; default 2. */
+  /** Maximum number of threads. Default 2. */
   count?: number
-  /** Limit of a single step, as for `startFileThread`; default 30 s. */
+  /** Limit of a single step, as for `startFileThread`. Default 30 s. */
   timeoutMs?: number
-  /** Heap limit in MiB, as for `startFileThread`; default 256. */
+  /** Heap limit in MiB, as for `startFileThread`. Default 256. */
   memoryMb?: number
-  /** As for `startFileThread`; default 0. */
+  /** As for `startFileThread`. Default 0. */
   niceness?: number
 }
 
 /**
- * Creates a pool for the tasks of a module. A thread takes about 30 MB; the first is started at the first task, each further one
+ * Creates a pool for the tasks of a module. A thread takes about 30 MB. The first is started at the first task, each further one
  * when those before are busy. A thread that broke is replaced at the next task.
  */
 export function createFileThreads<T extends TaskTable>(options: FileThreadsOptions): FileThreads<T> {

@@ -11,10 +11,10 @@ import type { TaskTable } from './task.ts'
 const LOCKED = MS.NOSUID | MS.NODEV | MS.NOEXEC
 const DIRECTORY = { flags: O.PATH | O.DIRECTORY }
 
-// The worker of `createFileThreads`: reports that it is ready, then runs tasks of the module it was given.
+// The worker of `createFileThreads`. Reports that it is ready, then runs tasks of the module it was given.
 const { module, niceness } = workerData as { module: string; niceness: number }
 const { tasks } = (await import(module)) as { tasks: TaskTable }
-// Of this thread alone: Linux schedules threads, and 0 is the one that calls.
+// Affects only this thread, since Linux schedules threads and 0 is the calling one.
 setPriority(0, niceness)
 bindLibc()
 enterEmptyRoot()
@@ -24,14 +24,14 @@ if (parentPort !== null) serveTasks(parentPort, tasks)
 parentPort?.postMessage({ act: 'alive' })
 
 /**
- * Gives this thread a mount namespace whose root is empty but for /proc: no path leads to a file of the host, and mounts made there
- * are visible to this thread only and vanish with it. Load every module that the thread needs before.
+ * Gives this thread a mount namespace whose root is empty but for /proc. No path leads to a file of the host. Mounts made there are
+ * visible to this thread only and vanish with it. Load every module that the thread needs before.
  */
 function enterEmptyRoot(): void {
   unshareMounts()
   mountFilesystem({ source: null, target: '/', type: null, flags: MS.REC | MS.PRIVATE })
   const procFd = cloneMount(AT.FDCWD, '/proc')
-  // Mounts the new root on /proc because that directory certainly exists; any other would do.
+  // Mounts the new root on /proc because that directory certainly exists. Any other would do.
   mountFilesystem({ source: 'tmpfs', target: '/proc', type: 'tmpfs', flags: LOCKED, data: 'size=1m,mode=700' })
   const rootFd = openBelow(AT.FDCWD, '/proc', DIRECTORY)
   makeDirectoryAt(rootFd, 'proc', 0o755)

@@ -1,4 +1,4 @@
-/** Reference to an image of a registry, by `tag` or `digest`; the digest wins. */
+/** Reference to an image of a registry, by `tag` or `digest`. The digest wins. */
 export interface ImageReference {
   /** Host and port as the user wrote them: `docker.io`, `127.0.0.1:5000`. */
   registry: string
@@ -19,11 +19,15 @@ export interface ImageRequest {
 }
 
 /**
- * Pulls public images from registries: sends no credentials. Connects only to public addresses, after every redirect and name
- * lookup, unless the operator has named the registry. All throw `invalid_request` (at `/image`) for images that the registry
- * does not have, or not give without credentials, for damaged ones, for those without this host's architecture, and for a
- * refused address; `body_too_large`; `rate_limited` as the registry does; `internal` if the registry does not answer, or too
- * slowly.
+ * Pulls public images from registries without credentials. Connects only to public addresses, checked after every redirect and name
+ * lookup, unless the operator has named the registry.
+ *
+ * All methods throw:
+ * - `invalid_request` (at `/image`) if the registry does not have the image, or requires credentials. Also for a damaged image, one
+ *   without this host's architecture, and a refused address.
+ * - `body_too_large` if the image is too large.
+ * - `rate_limited` as the registry does.
+ * - `internal` if the registry does not answer, or answers too slowly.
  */
 export interface ImageRegistry {
   /** Finds an image, in an index the one for this host. Transfers no layers yet. The caller closes the result. */

@@ -6,7 +6,7 @@ export interface BoxPlaces {
   onTurn(listener: () => void): void
   /**
    * Has the scheduler choose a node for one more, for a box of that size, and waits until it is ready there. Returns the name of the
-   * node; null if it finds none, none becomes ready in time, or the cluster cannot be asked.
+   * node. Null if it finds none, none becomes ready in time, or the cluster cannot be asked.
    */
   choose(size: { cpus: number; ramMb: number }, options: { closedNodes: readonly string[] }): Promise<string | null>
 }

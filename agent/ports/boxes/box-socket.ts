@@ -14,10 +14,10 @@ export interface BoxSocket {
   /** Its absolute path in the box. */
   readonly path: string
   /**
-   * Takes connections, a few at a time: others wait in the box until one of them has closed. Calls `listener` with each, in both of whose
-   * directions the box may stop reading. Call it once.
+   * Accepts a few connections at a time. Others wait in the box until one closes. Calls `listener` with each connection. The box may stop
+   * reading in either direction. Call it once.
    */
   serve(listener: (connection: Duplex) => void): void
-  /** Closes all connections, and removes the socket from the box; resolves once that is done, within 2 s. Never rejects. */
+  /** Closes all connections, and removes the socket from the box. Resolves once that is done, within 2 s. Never rejects. */
   close(): Promise<void>
 }

@@ -4,7 +4,7 @@ export interface ClusterFacts {
   report(): Promise<ClusterReport>
   /** Whether this node takes new boxes, as the cluster says it now. @throws ServiceError `runtime_unavailable` if it cannot be asked */
   place(): Promise<NodePlace>
-  /** Calls `listener` each time that the cluster has no place for a box; returns its removal. */
+  /** Calls `listener` each time that the cluster has no place for a box. Returns its removal. */
   onRefusal(listener: () => void): () => void
 }
 
@@ -12,19 +12,19 @@ export interface ClusterFacts {
 export interface NodePlace {
   /** Number of pods that are ready for boxes to come. */
   warm: number
-  /** Why the node takes none, in the words of the cluster; null: it takes them. */
+  /** Why the node takes none, in the words of the cluster. Null: it takes them. */
   refusal: string | null
 }
 
 export interface ClusterReport {
-  /** Namespace of the boxes' pods; empty without a cluster. */
+  /** Namespace of the boxes' pods. Empty without a cluster. */
   namespace: string
-  /** Empty if they cannot be measured; `problems` then has the reason. */
+  /** Empty if they cannot be measured. `problems` then has the reason. */
   nodes: ClusterNode[]
   problems: ClusterProblem[]
 }
 
-/** Capacity and use of a node; names and units are those of the API. */
+/** Capacity and use of a node. Names and units match the API. */
 export interface ClusterNode {
   name: string
   /** Quantities in Kubernetes notation, such as `1930m`. */

@@ -4,15 +4,15 @@ import type { ExecReason } from '../../../shared/schemas/exec.ts'
 export interface ExecExit {
   /** Null if a signal killed it. */
   exitCode: number | null
-  /** Such as `SIGKILL`; null if it exited. */
+  /** Such as `SIGKILL`. Null if it exited. */
   signal: string | null
   /** True if the box's memory limit killed it. */
   outOfMemory: boolean
   /**
    * Number of processes that the memory limit killed while it ran: of the command, where its own cgroup counts them (version 2, nesting), else
-   * of its box; absent: none.
+   * of its box. Absent: none.
    */
   oomKills?: number
-  /** Why it could not be started, if clients are to tell that from other ends; absent: it was, or the output tells. */
+  /** Why it could not start, where clients must distinguish this from other exits. Absent: it started, or the output has the reason. */
   reason?: ExecReason
 }

@@ -1,10 +1,10 @@
-/** How much of the network and the disk a box may have; null: without a bound. */
+/** How much of the network and the disk a box may have. Null: unlimited. */
 export interface BoxShares extends DiskBounds {
   /** Mbit/s that it may send, and as many that it may receive. */
   networkMbps: number | null
 }
 
-/** What a box may read and write on the disk, together; null: without a bound. */
+/** Shared limits for a box's disk reads and writes. Null: unlimited. */
 export interface DiskBounds {
   /** Megabytes (10^6 bytes) a second. */
   diskMbps: number | null

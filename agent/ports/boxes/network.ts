@@ -1,20 +1,20 @@
-/** A box as a member of a network; names are unique in a project. */
+/** A box as a member of a network. Names are unique in a project. */
 export interface NetworkMember {
   boxId: string
   project: string
   name: string
   /** True: it may change its network namespace, which is therefore given to no other box. Absent is false. */
   nesting?: boolean
-  /** Mbit/s each way; null: without a bound, as absent. */
+  /** Mbit/s each way. Null: unlimited, as absent. */
   mbps?: number | null
 }
 
 /** A prepared pair of user and network namespace that one box uses at a time, with its range of host ids. */
 export interface NetworkSlot {
   index: number
-  /** Path of the user namespace that owns the network namespace; maps 0–65535 to `idBase`…. */
+  /** Path of the user namespace that owns the network namespace. It maps 0–65535 to `idBase`…. */
   userNamespace: string
-  /** Path of the network namespace: lo and eth0 are up, addresses and routes set. */
+  /** Path of the network namespace. In it, lo and eth0 are up, and addresses and routes are set. */
   networkNamespace: string
   /** The host id of the box's id 0. */
   idBase: number
@@ -30,32 +30,32 @@ export interface NetworkSlot {
 export interface HostNetwork {
   /** Lists present problems of the host's network, for the health report. */
   problems(): Promise<NetworkProblem[]>
-  /** Returns the IPv4 address by which the host reaches a running box; null if it does not run. */
+  /** Returns the IPv4 address by which the host reaches a running box. Null if it does not run. */
   addressOf(boxId: string): Promise<string | null>
   /** Detaches from it. With `release`, also removes every interface, rule and claim of this instance. */
   close(options: { release: boolean }): Promise<void>
 }
 
-/** The resolvers of boxes, which follow those of the host. */
+/** The resolvers of boxes, which follow the host's. */
 export interface Resolvers {
-  /** Calls `listener` with their resolv.conf now, and at each change; at most one listener. Call once the network is open. */
+  /** Calls `listener` with their resolv.conf now, and at each change. At most one listener. Call once the network is open. */
   onResolvers(listener: (resolvConf: string) => void): void
 }
 
 /**
- * Networks of boxes: boxes of one project reach each other, boxes of different projects do not; none reaches the
- * host's own services, the metadata address (169.254.0.0/16) or, unless configured, private ranges.
+ * Networks of boxes. Boxes of one project reach each other, but not boxes of other projects. No box reaches the host's own services, the
+ * metadata address (169.254.0.0/16) or, unless configured, private ranges.
  */
 export interface Network extends HostNetwork, Resolvers {
-  /** Prepares the host: sysctls and packet filter. Throws with a remedy if that is impossible. */
+  /** Sets the host's sysctls and packet filter. Throws with a remedy if that is impossible. */
   open(): Promise<void>
   /** Starts to keep spare slots in the background, unless a box that joined has done so. */
   warmUp(): void
   /** Gives the box a slot, adds it to its project and publishes its name there. */
   join(member: NetworkMember): Promise<NetworkSlot>
-  /** Adopts a box that an earlier process started; its namespaces are those of process `pid`. */
+  /** Adopts a box that an earlier process started, with the namespaces of process `pid`. */
   adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot>
-  /** Bounds what a member sends and receives, each in Mbit/s; null: without a bound. Does nothing for an unknown box. */
+  /** Bounds what a member sends and receives, each in Mbit/s. Null: unlimited. Does nothing for an unknown box. */
   limit(boxId: string, mbps: number | null): Promise<void>
   /** Removes the box from its project and frees the slot. Call when its processes are gone. Succeeds for an unknown box. */
   leave(boxId: string): Promise<void>

@@ -8,8 +8,8 @@ export interface World {
   network: HostNetwork
   runtime: Runtime
   cluster: ClusterFacts
-  /** Places that the scheduler of a fleet's cluster chooses; null: there is none. */
+  /** Places that the scheduler of a fleet's cluster chooses. Null: there is none. */
   places: BoxPlaces | null
-  /** Starts in the background what the first box and the first mount would wait for; without it they start it themselves. */
+  /** Starts in the background what the first box and the first mount would wait for. Without it they start it themselves. */
   warmUp(): void
 }

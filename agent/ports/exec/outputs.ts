@@ -3,7 +3,7 @@ import type { ExecOutput } from '../store/exec.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 
-/** Identifies a command: the ids of its box and its own. */
+/** Identifies a command by its own id and its box's. */
 export interface ExecKey {
   boxId: string
   execId: string
@@ -27,7 +27,7 @@ export interface OutputPiece {
 export interface LiveOutput {
   totals(): Record<OutputStream, number>
   read(range: OutputRange): OutputPiece
-  /** Call after the command's exit: takes no more output, and resolves once the files are synced to disk. */
+  /** Takes no more output, and resolves once the files are synced to disk. Call it after the command's exit. */
   settle(): Promise<SettledOutput>
 }
 
@@ -41,23 +41,23 @@ export interface SettledOutput {
 /** Output that this process reads from the command's own streams. */
 export interface CollectedOutput extends LiveOutput {
   /**
-   * Copies of the requested streams: while one is not read, the command blocks. They end once the command has ended and its
-   * output is read; destroying one lets the command go on.
+   * Copies of the requested streams. While a reader does not read one, the command blocks. They end once the command has ended and its
+   * output is read. Destroying one lets the command continue.
    */
   copies: Record<OutputStream, Readable | null>
-  /** Calls `listener` at new bytes; returns a function that removes it. */
+  /** Calls `listener` at new bytes. Returns a function that removes it. */
   onOutput(listener: () => void): () => void
   /** Frees memory and file descriptors. */
   close(): void
-  /** Resolves once the streams are closed; processes that the command left running may keep them open for long. */
+  /** Resolves once the streams are closed. Processes that the command left running may keep them open for long. */
   released: Promise<void>
-  /** Closes the streams: processes that still write to them get SIGPIPE. */
+  /** Closes the streams. Processes that still write to them get SIGPIPE. */
   release(): void
 }
 
-/** The kept ends of commands' streams: in memory while they are small, else in files. */
+/** Keeps the ends of commands' streams, in memory while they are small, else in files. */
 export interface ExecOutputs {
-  /** Reads the streams to their end, by turns of projects and their boxes; also returns copies of those in `copied`. */
+  /** Reads the streams to their end, by turns of projects and their boxes. Also returns copies of those in `copied`. */
   collect(
     key: ExecKey & { project: string },
     streams: Record<OutputStream, Readable>,
@@ -67,9 +67,9 @@ export interface ExecOutputs {
   drop(owner: { boxId: string; project: string }, streams: Record<OutputStream, Readable>): void
   /** Follows the output that a shim writes to the files of a detached command. */
   follow(key: ExecKey): LiveOutput
-  /** Reads a stream of an ended command from its file; an empty piece if there is none. */
+  /** Reads a stream of an ended command from its file. An empty piece if there is none. */
   read(key: ExecKey, range: OutputRange): OutputPiece
-  /** Removes the files of a command, those of both streams by default; does nothing if they are absent. */
+  /** Removes the files of a command, by default for both streams. Does nothing if they are absent. */
   remove(key: ExecKey, streams?: readonly OutputStream[]): Promise<void>
   /** Removes all files of a box. */
   removeBox(boxId: string): Promise<void>

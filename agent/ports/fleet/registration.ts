@@ -6,12 +6,14 @@ export interface Registration {
    */
   join(): Promise<void>
   /**
-   * Tells where this cell is reached.
+   * Publishes the addresses of this cell.
    * @throws ServiceError `runtime_unavailable`, or if the cell belongs to another data directory
    */
   announce(addresses: CellAddresses): Promise<void>
-  /** Tells how this cell fares; false if the fleet knows no addresses of it,
-   * or those of another data directory. @throws ServiceError `runtime_unavailable` */
+  /**
+   * Reports the status of this cell. False if the fleet has no addresses of it, or has addresses of another data directory.
+   * @throws ServiceError `runtime_unavailable`
+   */
   report(status: CellStatus): Promise<boolean>
 }
 
@@ -27,13 +29,13 @@ export interface CellAddresses {
   version: string
 }
 
-/** How a cell fares. */
+/** The status of a cell. */
 export interface CellStatus {
   /** True while it takes requests. */
   isReady: boolean
   /** True if it takes no new boxes. */
   isDraining: boolean
-  /** What boxes may still be promised. */
+  /** Capacity that boxes can still reserve. */
   free: { cpus: number; ramMb: number; storageBytes: number }
   /** Number of places that are ready for boxes to come. */
   warm: number

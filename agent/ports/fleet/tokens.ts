@@ -1,9 +1,9 @@
 import type { Permission } from '../../../shared/schemas/access.ts'
 
-/** The record of an access token, as all cells of a fleet have it; never the token itself. Times in ms since the epoch. */
+/** The record of an access token, as all cells of a fleet have it. Never the token itself. Times in ms since the epoch. */
 export interface FleetToken {
   id: string
-  /** The key that signed it; null in records of versions before 0.2. */
+  /** The key that signed it. Null in records of versions before 0.2. */
   keyId: string | null
   name: string
   projects: '*' | string[]
@@ -11,48 +11,49 @@ export interface FleetToken {
   expiresAt: number | null
   createdAt: number
   createdBy: string | null
-  /** The token at which its chain of minting begins: its own id, unless it shares the account of the one that minted it. */
+  /** Id of the token at the root of its chain of creation. It is its own id, unless it shares the account of its creator. */
   root: string
-  /** Number of the cell that minted it, whose events tell of it; absent: this one, before it was one of a fleet. */
+  /** Number of the cell that created it, and that records its events. Absent: this one, before it joined a fleet. */
   cell?: string
-  /** True: a session of the web console. It stands for `createdBy`, which is what mints in it. Absent: it is none. */
+  /** True: a session of the web console. It acts for `createdBy`, which owns the tokens created in it. Absent: not a session. */
   isSession?: true
   /**
-   * The session in which `createdBy` minted it, or that a session was begun with; absent: none. It is revoked with that, though not by
-   * its sign-out.
+   * The session in which `createdBy` created it, or that started a session. Absent: none. Revoking that session revokes it too, but a
+   * sign-out of it does not.
    */
   session?: string
-  /** When a sign-out ended it, and it alone; absent: none did. */
+  /** When a sign-out ended it, without its descendants. Absent: none did. */
   signedOutAt?: number
 }
 
-/** Says that a token is revoked, and with it all that were minted with it, or in it if it is a session. It is not taken back. */
+/** Revokes a token and all tokens created with it, or in it if it is a session. It is never taken back. */
 export interface FleetRevocation {
   /** Id of the token. */
   token: string
   /** Milliseconds since the epoch. */
   revokedAt: number
-  /** When the last of the revoked tokens expires by itself, in ms since the epoch; null: never. */
+  /** When the last of the revoked tokens expires anyway, in ms since the epoch. Null: never. */
   until: number | null
-  /** Number of the cell that was asked for it, whose events tell of it. */
+  /** Number of the cell that received the request, and that records its events. */
   cell: string | null
 }
 
 /** Tokens and revocations of a fleet, where all its cells see them. Errors of methods are ServiceErrors. */
 export interface FleetTokens {
-  /** Number of this cell; null: this agent has no fleet. */
+  /** Number of this cell. Null: this agent has no fleet. */
   readonly cell: string | null
-  /** Publishes the record of a token; succeeds if it is there. @throws ServiceError `runtime_unavailable` */
+  /** Publishes the record of a token. Succeeds if it is there. @throws ServiceError `runtime_unavailable` */
   publish(token: FleetToken): Promise<void>
   /**
-   * Moves end and key of a published token to those of `token`, and notes its sign-out. It is published if it is not there.
+   * Sets the expiry and key of a published token to the values of `token`, and notes its sign-out. Publishes the token if it is not
+   * there.
    * @throws ServiceError `runtime_unavailable`
    */
   change(token: FleetToken): Promise<void>
-  /** Publishes a revocation; succeeds if there is one of that token. @throws ServiceError `runtime_unavailable` */
+  /** Publishes a revocation. Succeeds if there is one of that token. @throws ServiceError `runtime_unavailable` */
   revoke(revocation: FleetRevocation): Promise<void>
   /**
-   * Reads a token and its own revocation from where they are kept; null if there is no such token.
+   * Reads a token and its own revocation from where they are kept. Null if there is no such token.
    * @throws ServiceError `runtime_unavailable`
    */
   read(id: string): Promise<{ token: FleetToken; revocation: FleetRevocation | null } | null>
@@ -61,18 +62,18 @@ export interface FleetTokens {
    * @throws ServiceError `runtime_unavailable`
    */
   removeToken(id: string, options: { expiredBefore: number | null }): Promise<void>
-  /** Removes the revocation of a token; succeeds if there is none. @throws ServiceError `runtime_unavailable` */
+  /** Removes the revocation of a token. Succeeds if there is none. @throws ServiceError `runtime_unavailable` */
   removeRevocation(token: string): Promise<void>
   /**
-   * Keeps both views in step, from now on. Resolves once both have taken their first list, or cannot have it now: it then follows.
-   * Without a fleet the views get nothing.
+   * Keeps both views up to date. Resolves once both have their first list, or cannot have it now and will get it later. Without a fleet
+   * the views get nothing.
    */
   follow(views: { tokens: FleetView<FleetToken>; revocations: FleetView<FleetRevocation> }): Promise<void>
 }
 
-/** Where what the cells of a fleet tell each other arrives, one call at a time. A lost connection ends in another whole list. */
+/** Receives the changes that the cells of a fleet send each other, one call at a time. A lost connection results in another full list. */
 export interface FleetView<T> {
-  /** Takes all there is, page by page, in the place of what it has. Fails if the pages do; the list is then sent again. */
+  /** Takes all there is, page by page, in the place of what it has. Fails if the pages do. The list is then sent again. */
   replaceAll(pages: AsyncIterable<readonly T[]>): Promise<void>
   /** Takes one that was added or changed. */
   put(item: T): void

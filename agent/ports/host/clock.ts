@@ -1,7 +1,7 @@
-/** Time of the core; tests replace it. */
+/** Time of the core. Tests replace it. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Resolves after `ms`, or as soon as `signal` aborts; never rejects. */
+  /** Resolves after `ms`, or as soon as `signal` aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }

@@ -4,7 +4,7 @@ export interface Metric<L extends string = never> {
   name: string
   /** One sentence. */
   help: string
-  /** Label names. Each has a few values, all known beforehand: never names that users chose. */
+  /** Label names. Each has a few values, all known beforehand. Never use names that users chose. */
   labels: readonly L[]
 }
 
@@ -17,11 +17,11 @@ export interface Sample<L extends string = never> {
   value: number
 }
 
-/** Registers the agent's metrics. Each name is registered once; counting and timing never throw. */
+/** Registers the agent's metrics. Each name is registered once. Counting and timing never throw. */
 export interface Meter {
-  /** Registers a counter; a call adds one. */
+  /** Registers a counter. A call adds one. */
   counter<L extends string>(figure: Metric<L>): (labels: Labels<L>) => void
-  /** Registers a histogram of durations in seconds; `bounds` are the buckets' upper bounds, ascending. */
+  /** Registers a histogram of durations in seconds. `bounds` are the buckets' upper bounds, ascending. */
   histogram<L extends string>(
     figure: Metric<L> & { bounds: readonly number[] },
   ): (labels: Labels<L>, seconds: number) => void

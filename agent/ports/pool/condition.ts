@@ -5,10 +5,12 @@ export interface PoolCondition {
   metadata: Allocation
   /** Errors of the pool's disk since the pool was created, or since the last scrub that found none. */
   deviceErrors: DeviceErrors
-  /** True after a write to its disk failed: the kernel refuses writes until the last user has unmounted the pool and it is opened anew. */
+  /**
+   * True after a write to its disk failed. The kernel then refuses writes until the last user has unmounted the pool and it is reopened.
+   */
   isReadOnly: boolean
   backing: PoolBacking
-  /** The running scrub, else the last one; null if there was none. */
+  /** The running scrub, else the last one. Null if there was none. */
   scrub: Scrub | null
 }
 
@@ -17,7 +19,7 @@ export interface Allocation {
   totalBytes: number
   /** As of the last commit. */
   usedBytes: number
-  /** What was written since, and of data also what is still to be written. */
+  /** Bytes written since, including data that is not yet on the disk. */
   pendingBytes: number
 }
 
@@ -43,10 +45,10 @@ export interface DeviceErrors {
 
 /** A scrub, which reads everything in the pool and verifies its checksums. Times in ms since the epoch. */
 export interface Scrub {
-  /** `interrupted`: the agent ended meanwhile. `failed`: it could not be carried out. */
+  /** `interrupted`: the agent exited during it. `failed`: it could not run. */
   status: 'running' | 'done' | 'failed' | 'interrupted'
   startedAt: number
-  /** Null while it runs, or if the agent crashed meanwhile. */
+  /** Null while it runs, or if the agent crashed during it. */
   endedAt: number | null
   checkedBytes: number
   /** Number of errors found. */

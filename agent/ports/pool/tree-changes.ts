@@ -4,19 +4,19 @@ import type { FileKind, FilePath } from '../files/files.ts'
 export type ChangeKind = 'added' | 'modified' | 'deleted' | 'renamed'
 
 /**
- * One difference between an earlier and a later tree. Entries below a renamed directory are listed only if they differ otherwise;
- * those below an added or deleted one are. A modified file with several hard links is listed by all of them that fit in 4 KB; a
- * rename of one of them may be listed as deleted and added.
+ * One difference between an earlier and a later tree. Entries below a renamed directory are listed only if they differ otherwise. Entries
+ * below an added or deleted directory are all listed. A modified file with several hard links is listed by all of them that fit in 4 KB.
+ * A rename of one of them may be listed as deleted and added.
  */
 export interface TreeChange {
   kind: ChangeKind
-  /** Absolute path in the later tree; if deleted, in the earlier one. */
+  /** Absolute path in the later tree. If deleted, in the earlier one. */
   path: FilePath
-  /** If renamed, its path in the earlier tree; else null. */
+  /** If renamed, its path in the earlier tree, else null. */
   from: FilePath | null
   /** If renamed: true if it was also modified. */
   isModified: boolean
-  /** Type in the later tree; if deleted, in the earlier one. */
+  /** Type in the later tree. If deleted, in the earlier one. */
   type: FileKind
   sizeBytes: number
 }
@@ -33,7 +33,7 @@ export interface ChangesRequest {
   to: string
   after: ChangeCursor | null
   limit: number
-  /** Fairness key, such as a project: comparisons with the same key run one at a time. */
+  /** Fairness key, such as a project. Comparisons with the same key run one at a time. */
   share: string
   /** Caches the result for later requests about the same two. */
   keep: boolean

@@ -16,23 +16,23 @@ export interface BackupRecord {
   endedAt: number | null
   /** Reason of a failure, as clients see it. */
   error: string | null
-  /** Its read-only copy of the volume, kept after the end as the parent of the next increment; null: released. */
+  /** Its read-only copy of the volume, kept after the end as the parent of the next increment. Null: released. */
   subvolume: string | null
-  /** The backup that it is an increment of, and the copy of that one; null: a full backup. */
+  /** The backup that it is an increment of, and the copy of that one. Null: a full backup. */
   parent: { id: string; subvolume: string } | null
-  /** Number of backups below it in its chain; 0 for a full one. */
+  /** Number of backups below it in its chain, which is 0 for a full one. */
   depth: number
   /** Its parts that are in the backup store. */
   parts: BackupPart[]
-  /** SHA-256 of its manifest; null until that is written. */
+  /** SHA-256 of its manifest. Null until that is written. */
   sha256: string | null
-  /** True once its manifest is signed; those of earlier versions are signed later. */
+  /** True once its manifest is signed. Manifests of earlier versions are signed later. */
   isSigned: boolean
   /** True if the volume's schedule made it. */
   automatic: boolean
   /** Id of the job that makes it. */
   operation: string | null
-  /** When it was deleted for clients; its data stays while other backups build on it. Null: not deleted. */
+  /** When it was deleted for clients. Its data stays while other backups build on it. Null: not deleted. */
   deletedAt: number | null
   /** True once nothing of a failed backup is left in the backup store. */
   isCleared: boolean
@@ -40,18 +40,18 @@ export interface BackupRecord {
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
-/** Stores records of backups. Writes are unconditional: the caller serializes those of one backup. */
+/** Stores records of backups. Writes are unconditional, so the caller serializes the writes of one backup. */
 export interface BackupRecords {
-  /** Records a backup and drops the tombstone of its subvolume, in one commit; false if its volume is gone. */
+  /** Records a backup and drops the tombstone of its subvolume, in one commit. False if its volume is gone. */
   insert(record: BackupRecord): Promise<boolean>
   get(id: string): Promise<BackupRecord | null>
-  /** Lists those of a volume, oldest first. */
+  /** Lists the backups of a volume, oldest first. */
   of(volumeId: string): Promise<BackupRecord[]>
   all(): Promise<BackupRecord[]>
   running(): Promise<BackupRecord[]>
   /**
    * Writes records, and `tombstones` of the copies that they release, in one commit. Also releases the copy of an ended backup whose
-   * volume was deleted meanwhile. Returns all tombstones.
+   * volume was deleted before that. Returns all tombstones.
    */
   write(records: readonly BackupRecord[], tombstones?: readonly Tombstone[]): Promise<Tombstone[]>
   remove(id: string): Promise<void>

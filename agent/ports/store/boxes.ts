@@ -10,18 +10,18 @@ export interface BoxRecord {
   id: string
   project: string
   name: string
-  /** Raised by one at every write; the ETag. */
+  /** Raised by one at every write, and used as the ETag. */
   version: number
   createdAt: number
   updatedAt: number
   /** The name of the base it was made from. */
   base: string | null
-  /** The id of that base; null: unknown. */
+  /** The id of that base. Null: unknown. */
   baseId: string | null
   forkOf: string | null
   /** The subvolume of its root. */
   root: string
-  /** `cause` is that of a stop which no request asked for. */
+  /** `cause` is set for a stop which no request asked for. */
   desired: { power: 'running' | 'stopped'; generation: number; cause?: 'idle' }
   observed: BoxObserved
   config: BoxConfig
@@ -30,10 +30,10 @@ export interface BoxRecord {
   port: number | null
   /** How its URL speaks to that port. Absent: HTTP/1.1. */
   protocol?: 'h2c' | undefined
-  /** The domains at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
+  /** The domains at which it is published, beside its own. Each belongs to one box, or one service, of the deployment. */
   domains: string[]
   gracePeriodSeconds: number
-  /** Until when a lease keeps it awake, possibly in the past; null: none. */
+  /** Until when a lease keeps it awake, possibly in the past. Null: none. */
   leaseUntil: number | null
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
   /** Its data volumes, in the order in which they were attached. */
@@ -54,7 +54,7 @@ export interface PendingRestore {
   data: { volumeId: string; subvolume: string }[]
 }
 
-/** A data volume of a box; mounted while the box runs. */
+/** A data volume of a box, mounted while the box runs. */
 export interface MountRecord {
   volumeId: string
   name: string
@@ -74,11 +74,11 @@ export interface BoxObserved {
   generation: number
   /** The boot in which it was last seen running. */
   bootId: string | null
-  /** False until it first runs; absent: it was made by a version that did not tell. */
+  /** False until it first runs. Absent: a version that did not record it created the box. */
   hasRun?: boolean
 }
 
-/** A page of boxes; `status` null matches any. */
+/** A page of boxes. `status` null matches any. */
 export interface BoxQuery extends NamedQuery {
   status: BoxStatus | null
 }
@@ -86,51 +86,51 @@ export interface BoxQuery extends NamedQuery {
 export interface BoxStore {
   /**
    * Records a box with its mounts and drops the tombstone of its root, in one commit. `name_taken` if the
-   * project has a box of that name; else as `replaceMounts`.
+   * project has a box of that name, else as `replaceMounts`.
    */
   insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
   get(project: string, name: string): Promise<BoxRecord | null>
   byId(id: string): Promise<BoxRecord | null>
-  /** Returns the version of a box, without its record; null: it is gone. */
+  /** Returns the version of a box, without its record. Null: it is gone. */
   versionOf(id: string): Promise<number | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
   replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
   /**
-   * As `replace`, of a box with a pending restore; drops the tombstones of its copies. `changed`: the stored version differs;
-   * `volume_in_use`: another box has one of the volumes, or a pending restore of it.
+   * As `replace`, of a box with a pending restore. Drops the tombstones of its copies. `changed`: the stored version differs.
+   * `volume_in_use`: another box has one of the volumes or a pending restore of it.
    */
   beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
-   * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
-   * `changed`: the stored version differs. With `answer`, records the answer to the request in the same commit.
+   * As `replace`, with the mounts of `record`. Raises the version of each volume that came or went, in the same commit. `changed`: the
+   * stored version differs. With `answer`, records the answer to the request in the same commit.
    */
   replaceMounts(record: BoxRecord, answer?: KeyedAnswer | null): Promise<'stored' | 'changed' | MountConflict>
-  /** As `replace`, with the domains of `record`. `changed`: the stored version differs; else a domain that is taken. */
+  /** As `replace`, with the domains of `record`. `changed`: the stored version differs, else a domain that is taken. */
   publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
   /**
-   * Removes the record with its dependents, and writes `tombstone` and those of its snapshots, in one commit. Returns all
-   * of them; null if the stored version differs.
+   * Removes the record with its dependents, and writes `tombstone` and the tombstones of its snapshots, in one commit. Returns all
+   * tombstones. Null if the stored version differs.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
   /**
-   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume changed meanwhile, or the box is gone;
-   * `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending
-   * restore of one.
+   * Commits a restore, and drops the tombstones of the new subvolumes. Returns one of:
+   * - `changed`: box or volume changed since, or the box is gone.
+   * - `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending restore of one.
    */
   swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   /** Lists the ids of all boxes. */
   ids(): Promise<string[]>
-  /** Reads all boxes in the order of their ids, few at a time: together they may be longer than the memory allows to keep. */
+  /** Reads all boxes in the order of their ids, a few at a time, because all of them may not fit in memory. */
   each(): AsyncIterable<BoxRecord>
   /** Running boxes that stop when idle. */
   withIdleStop(): Promise<BoxRecord[]>
-  /** Lists running boxes in some order that stays; those after `after`, at most `limit`. */
+  /** Lists at most `limit` running boxes after `after`, in a stable order. */
   running(after: RunningBoxRef | null, limit: number): Promise<RunningBoxRef[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
 }
 
-/** A running box; `since` is when it came to run, ms since the epoch. */
+/** A running box. `since` is when it came to run, ms since the epoch. */
 export interface RunningBoxRef {
   id: string
   project: string
@@ -145,16 +145,16 @@ export interface DomainTaken {
 
 /** The records that a restore replaces in one commit. */
 export interface Swap {
-  /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
+  /** The box whose root is replaced, with its new mounts and its version raised by one. Null: only volumes are restored. */
   box: BoxRecord | null
   /**
-   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them. With `replaces`,
-   * the volume must still have that subvolume.
+   * Volumes and their new subvolumes, also for the records of all other boxes that have them. With `replaces`, the volume must still have
+   * that subvolume.
    */
   volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
   /** Snapshots of the replaced subvolumes. */
   kept: readonly NewSnapshot[]
-  /** Boxes that may have the volumes though they run: the caller has unmounted the replaced subvolumes there. */
+  /** Boxes that may have the volumes though they run. The caller has unmounted the replaced subvolumes there. */
   given: readonly string[]
   now: number
 }
@@ -164,5 +164,5 @@ export interface BoxEffects {
   tombstones: readonly Tombstone[]
 }
 
-/** Why mounts were not stored: a volume is gone, or another box writes to it. */
+/** Why mounts were not stored. A volume is gone, or another box writes to it. */
 export type MountConflict = 'volume_gone' | 'volume_in_use'

@@ -1,10 +1,10 @@
 import type { AuditPage, AuditQuery, CommitListener, EventPage, EventQuery, EventScope, InTurn } from './events.ts'
 
-/** A read of events that goes on until enough match. */
+/** A read of events that continues until enough match. */
 export interface EventScan extends EventQuery {
   /** The account whose turns it takes. */
   account: string
-  /** Those of the request for which it reads. */
+  /** The turns of the request that it reads for. */
   inTurn: InTurn
   /** Ends the scan where it is. */
   signal: AbortSignal
@@ -14,11 +14,11 @@ export interface EventScan extends EventQuery {
 export interface EventBounds {
   /** From this on none was pruned. */
   oldest: number
-  /** That of the newest ever. */
+  /** The number of the newest event ever. */
   newest: number
   /** After this one comes the first from the time that was asked for, or the oldest kept. */
   begin: number
-  /** The newest of the time when the cell was alone, without a fleet; 0: it never was. */
+  /** The newest event from before the cell joined a fleet, or 0 if there is none. */
   aloneThrough: number
 }
 
@@ -27,17 +27,17 @@ export interface CellHistory {
   /** Number of the cell. */
   readonly cell: string
   /**
-   * Returns the bounds of what a scope may see; `since` in ms since the epoch, null: from the oldest kept.
+   * Returns the bounds of what a scope may see. `since` is in ms since the epoch, or null to start from the oldest kept.
    * @throws ServiceError `agent_unavailable` if the cell cannot be reached
    */
   bounds(query: { scope: EventScope; since: number | null }): Promise<EventBounds>
   /**
-   * Reads on until `limit` events match or there are no more; with fewer, once some match and 10,000 or so were looked at.
+   * Reads on until `limit` events match or there are no more. With fewer, once some match and 10,000 or so were looked at.
    * @throws ServiceError `cursor_expired`, `agent_unavailable`
    */
   readEvents(scan: EventScan): Promise<EventPage>
   /**
-   * Reads records newest first, until `limit` match or there are no more; at another cell in turns of `account`.
+   * Reads records newest first, until `limit` match or there are no more. At another cell in turns of `account`.
    * @throws ServiceError `agent_unavailable`
    */
   readAudit(query: AuditQuery & { account: string }): Promise<AuditPage>
@@ -45,7 +45,7 @@ export interface CellHistory {
 
 /** The histories of the other cells of the fleet. */
 export interface OtherHistories {
-  /** Returns those of all cells that are known now, whether or not they can be reached. */
+  /** Returns the histories of all known cells, reachable or not. */
   cells(): readonly CellHistory[]
   /** Calls `listener` soon after another cell, of whose events some were read lately, has written new ones. */
   onCommit(listener: CommitListener): () => void

@@ -5,11 +5,11 @@ export interface Actor {
   requestId: string
   /** The accounts of the request, among which what is bounded is shared. */
   accounts?: readonly string[]
-  /** Absent: what it does after a wait is done at once. */
+  /** Absent: work after a wait runs at once. */
   inTurn?: InTurn
 }
 
-/** Runs in a turn of an account what its request does, or goes on with after a wait. */
+/** Runs work of a request in a turn of its account, also when it resumes after a wait. */
 export type InTurn = <T>(work: (later: LaterPart) => Promise<T>) => Promise<T>
 
 /** Runs a synchronous part of a request, and charges the account for it if the request has waited before. */
@@ -17,7 +17,7 @@ export type LaterPart = <T>(part: () => T) => T
 
 /** Carries the actor of a request through the asynchronous work that it starts. */
 export interface ActorContext {
-  /** Returns the actor of the running work; null for work of the service itself. */
+  /** Returns the actor of the running work. Null for work of the service itself. */
   current(): Actor | null
   /** Runs `work`, and everything it starts, on behalf of `cause`. */
   run<T>(cause: Actor, work: () => T): T
@@ -40,7 +40,7 @@ export interface EventRecord {
   data: Record<string, unknown>
 }
 
-/** Selects events by audience: those of projects, of resources that all projects share, and of the deployment, for admins. */
+/** Selects events by audience. An audience is a project, the resources that all projects share, or the deployment's admins. */
 export interface EventScope {
   projects: readonly string[] | '*'
   shared: boolean
@@ -49,7 +49,7 @@ export interface EventScope {
 
 export interface EventQuery {
   scope: EventScope
-  /** Types, or prefixes that end in a dot, such as `box.`; empty: any. */
+  /** Types, or prefixes that end in a dot, such as `box.`. Empty: any. */
   types: readonly string[]
   /** Number of the last event that was read. */
   after: number
@@ -59,7 +59,7 @@ export interface EventQuery {
 /** An event with its number in the cell that wrote it. */
 export interface NumberedEvent {
   number: number
-  /** Who may see it, as `EventStore.selects` knows. */
+  /** Its audience, as `EventStore.selects` knows it. */
   audience: string
   record: EventRecord
 }
@@ -73,29 +73,29 @@ export interface EventPage {
   hasMore: boolean
 }
 
-/** Stores events, numbered in commit order from 1 without gaps; numbers are never reused. */
+/** Stores events, numbered in commit order from 1 without gaps. Numbers are never reused. */
 export interface EventStore {
   /**
-   * Returns the number from which on no event of the scope was pruned, and that of the newest ever; without a scope, of all. The
-   * oldest is newest + 1 if none is kept.
+   * Returns the number from which no event of the scope was pruned, and the number of its newest event ever. Without a scope, counts all
+   * events. The oldest is newest + 1 if none is kept.
    */
   bounds(scope?: EventScope): Promise<{ oldest: number; newest: number }>
-  /** Returns the number after which events from `at` on come, in ms since the epoch; exact while the clock was not set back. */
+  /** Returns the number after which events from `at` on come, in ms since the epoch. It is exact unless the clock was set back. */
   lastBefore(at: number): Promise<number>
   /** Tests whether a query selects events of an audience and type. */
   selects(query: Pick<EventQuery, 'scope' | 'types'>, event: { audience: string; type: string }): boolean
-  /** Scans a few hundred events, of the scope alone, so that a page may be empty although more follow. */
+  /** Scans a few hundred events, only of the scope, so that a page may be empty although more follow. */
   read(query: EventQuery): Promise<EventPage>
   /** Deletes events from before `before`, and the oldest of the audiences that have most until `keep` are left. */
   prune(before: number, keep: number): Promise<void>
   /**
-   * Calls `listener` soon after this process wrote events, with a predicate of the scopes that some of them are in; returns a function
+   * Calls `listener` soon after this process wrote events, with a predicate of the scopes that some of them are in. Returns a function
    * that removes it.
    */
   onCommit(listener: CommitListener): () => void
 }
 
-/** Is told of new events, with a predicate of the scopes that some of them are in. */
+/** Receives a predicate of the scopes that have new events. */
 export type CommitListener = (isOf: (scope: EventScope) => boolean) => void
 
 /** A mutation or a refused request, with its outcome. Contains no secrets. */
@@ -105,11 +105,11 @@ export interface AuditRecord {
   /** Null: the request matched no operation. */
   operation: string | null
   method: string
-  /** Path and query, without parts that may be secret; at most 512 bytes, see `cutText`. */
+  /** Path and query, without parts that may be secret. At most 512 bytes, see `cutText`. */
   target: string
   /** Null also if the caller may not enter the project that was named. */
   project: string | null
-  /** Id and name of the token; null without a valid one. */
+  /** Id and name of the token. Null without a valid one. */
   actor: string | null
   actorName: string | null
   clientAddress: string
@@ -117,13 +117,13 @@ export interface AuditRecord {
   durationMs: number
   status: number
   code: string | null
-  /** Program and arguments that were run or refused, cut by `boundCommand`; null or absent: none, or not recorded. */
+  /** Program and arguments that were run or refused, cut by `boundCommand`. Null or absent: none, or not recorded. */
   command?: readonly string[] | null
   /** True: `command` lacks its end. */
   isCommandCut?: boolean
 }
 
-/** Filters of audit records, newest first; null matches any. */
+/** Filters of audit records, newest first. Null matches any. */
 export interface AuditQuery {
   projects: readonly string[] | '*'
   project: string | null
@@ -131,12 +131,12 @@ export interface AuditQuery {
   actor: string | null
   operation: string | null
   status: number | null
-  /** `next` of the previous page; null: from the newest record. */
+  /** `next` of the previous page. Null: from the newest record. */
   before: number | null
   limit: number
 }
 
-/** A page of matching records, possibly empty; `next` null: there are no more. */
+/** A page of matching records, possibly empty. `next` is null on the last page. */
 export interface AuditPage {
   records: { number: number; record: AuditRecord }[]
   next: number | null

@@ -10,9 +10,9 @@ export interface ExecRecord {
   status: ExecStatus
   exitCode: number | null
   signal: string | null
-  /** Why it could not be started; absent: it was, or its output tells. */
+  /** Why it could not start. Absent: it started, or its output has the reason. */
   reason?: ExecReason
-  /** Processes that were killed for want of memory while it ran; absent: none. */
+  /** Processes that were killed for want of memory while it ran. Absent: none. */
   oomKills?: number
   startedAt: number
   endedAt: number | null
@@ -28,7 +28,7 @@ export interface ExecRecord {
   stderrBytes: number
 }
 
-/** The kept tail of an ended command's output; null if it is kept in a file, being too large for the record. */
+/** The kept tail of an ended command's output. Null if it is kept in a file, being too large for the record. */
 export interface ExecOutput {
   stdout: Uint8Array | null
   stderr: Uint8Array | null
@@ -40,7 +40,7 @@ export interface ExecBounds {
   bytes: number
 }
 
-/** A page of a box's commands ordered by id; `after` is the last id of the previous page, `status` null matches any. */
+/** A page of a box's commands ordered by id. `after` is the last id of the previous page, `status` null matches any. */
 export interface ExecQuery {
   boxId: string
   status: ExecStatus | null
@@ -50,12 +50,12 @@ export interface ExecQuery {
 
 /** Stores commands of boxes, running and ended. */
 export interface ExecStore {
-  /** Inserts a command; does nothing if the box is gone. */
+  /** Inserts a command. Does nothing if the box is gone. */
   insert(record: ExecRecord): Promise<void>
   /**
-   * Records the end of a command and its kept output, of which `fileBytes` are in files, then drops what the box has above
-   * `keep`: records, then output alone, then records again, oldest first and never of this command. Returns the ids of the commands whose output
-   * is not kept any more; this one's if its box is gone.
+   * Records the end of a command and its kept output, with `fileBytes` in files. Then drops what the box has above `keep`, oldest first
+   * and never of this command. It drops records, then only output, then records again. Returns the ids of commands whose output is gone,
+   * including this one if its box is gone.
    */
   finish(end: { record: ExecRecord; output: ExecOutput; fileBytes: number }, keep: ExecBounds): Promise<string[]>
   get(boxId: string, id: string): Promise<{ record: ExecRecord; output: ExecOutput } | null>

@@ -1,4 +1,4 @@
-/** The entry of a key: the answer is null while the first request still runs. */
+/** The entry of a key. The answer is null while the first request still runs. */
 export interface IdempotencyEntry {
   fingerprint: string
   answer: StoredAnswer | null
@@ -9,7 +9,7 @@ export interface StoredAnswer {
   status: number
   headers: Record<string, string>
   body: string
-  /** A read that is repeated in place of `body`, or of one field of it; opaque to the store. */
+  /** A read to repeat in place of `body`, or of one field of it. It is opaque to the store. */
   read?: unknown
 }
 
@@ -22,7 +22,7 @@ export interface KeyedAnswer {
 
 /** Stores requests with an Idempotency-Key, and their answers. */
 export interface IdempotencyStore {
-  /** Reserves a key for this process; returns null if it was free, else its entry. The account shares what is kept. */
+  /** Reserves a key for this process. Returns null if it was free, else its entry. The account shares what is kept. */
   begin(request: {
     token: string
     key: string
@@ -35,6 +35,6 @@ export interface IdempotencyStore {
   drop(token: string, key: string): Promise<void>
   /** Deletes keys made before `createdBefore`, and with `unfinished` those that an earlier process left without an answer. */
   prune(createdBefore: number, options: { unfinished: boolean }): Promise<void>
-  /** Deletes the oldest answers of the accounts that have most until all together take up at most `keepBytes`. */
+  /** Deletes the oldest answers, from the accounts that have most, until all together use at most `keepBytes`. */
   bound(keepBytes: number): Promise<void>
 }

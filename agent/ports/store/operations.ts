@@ -16,7 +16,7 @@ export interface BoxOperationRecord {
   outcome: OperationOutcome | null
 }
 
-/** A job, whose end is recorded by itself. */
+/** A job. Its end is recorded separately. */
 export interface JobRecord {
   id: string
   /** Such as `backup.create`. */
@@ -32,7 +32,7 @@ export interface JobRecord {
   outcome: OperationOutcome | null
 }
 
-/** The state of an operation; `error` is the problem that clients get. */
+/** The state of an operation. `error` is the problem that clients get. */
 export interface OperationOutcome {
   status: 'running' | 'done' | 'failed'
   error: Problem | null

@@ -13,8 +13,8 @@ import type { TombstoneStore } from './tombstones.ts'
 import type { QuotaStore, VolumeStore } from './volumes.ts'
 
 /**
- * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it
- * throws ServiceError `storage_full`, except for deletions such as those of boxes and tombstones.
+ * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it throws ServiceError
+ * `storage_full`, except for deletions, such as of boxes and tombstones.
  */
 export interface Store {
   /** As in `GET /v1/config`: `sqlite`. */
@@ -38,7 +38,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** Facts of the deployment by key. */
+/** Details of the deployment by key. */
 export interface MetaStore {
   get(key: string): Promise<string | null>
   /** Lists the entries whose keys begin with `prefix`. */

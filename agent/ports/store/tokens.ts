@@ -5,7 +5,7 @@ export interface TokenRecord extends FleetToken {
   revokedAt: number | null
 }
 
-/** How many live tokens an account may have, or one token may have minted. */
+/** How many live tokens an account may have, or one token may have created. */
 export interface TokenRoom {
   of: { root: string } | { createdBy: string }
   most: number
@@ -15,31 +15,34 @@ export interface TokenRoom {
 
 /** Access tokens of the deployment. */
 export interface TokenStore {
-  /** Stores a record. False, in the same step: there is no room for it. */
+  /** Stores a record. False if there is no room, which the same step checks. */
   insert(record: TokenRecord, room?: TokenRoom): Promise<boolean>
   /** Whether there is room for one more now. */
   hasRoom(room: TokenRoom): Promise<boolean>
   /**
-   * Takes over records of the fleet, all in one step: inserts those that are not there, and moves end and key of the others that are not
-   * revoked. `isTold`: events tell of what is new.
+   * Takes over records of the fleet in one step. Inserts missing tokens, and moves the expiry and key of the others that are not revoked.
+   * `isTold` publishes events about new tokens.
    */
   mirror(tokens: readonly FleetToken[], options: { isTold: boolean }): Promise<void>
   get(id: string): Promise<TokenRecord | null>
-  /** Lists tokens, newest last; `createdBy` null matches any. `unexpiredAt`: only those that do not expire by then, revoked ones too. */
+  /**
+   * Lists tokens, newest last. `createdBy` null matches any. `unexpiredAt` selects tokens that do not expire by then, including revoked
+   * ones.
+   */
   list(query: { createdBy: string | null; after: string | null; limit: number; unexpiredAt?: number }): Promise<{
     records: TokenRecord[]
     hasMore: boolean
   }>
-  /** Returns when the last of a token and all that were minted with it or in it expires by itself; null: never. */
+  /** Returns the latest expiry of a token and all tokens created with it or in it. Null: never. */
   lastExpiry(id: string): Promise<number | null>
   /**
-   * Revokes a token and, recursively, all that were minted with it or in it; keeps the time of an earlier revocation. Returns how many it
-   * ended. `isTold`: events tell of it; default: yes.
+   * Revokes a token and, recursively, all tokens created with it or in it. Keeps the time of an earlier revocation. Returns how many it
+   * ended. `isTold` (default: yes) publishes events about it.
    */
   revoke(id: string, revokedAt: number, options?: { isTold: boolean }): Promise<number>
-  /** Notes the sign-out of a session, which revokes it alone. Returns how many it ended, 0 or 1. */
+  /** Notes the sign-out of a session, which revokes only that session. Returns how many it ended, 0 or 1. */
   signOut(id: string, signedOutAt: number, options: { isTold: boolean }): Promise<number>
-  /** Notes that another key has signed the token anew. An unknown one is ignored. */
+  /** Notes that another key has re-signed the token. An unknown one is ignored. */
   setKey(id: string, keyId: string | null): Promise<void>
   /** Moves the end of a token that is not revoked. An unknown one is ignored. */
   setEnd(id: string, expiresAt: number): Promise<void>

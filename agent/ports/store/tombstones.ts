@@ -13,14 +13,14 @@ export interface NamedBase extends BaseName {
 }
 
 /**
- * A subvolume that is to be destroyed: of a deleted box, volume or base, written in the commit that deletes its record; or of one that
- * has no record yet, dropped in the commit that writes it.
+ * A subvolume to destroy. One of a deleted box, volume or base is written in the commit that deletes its record. One without a record yet
+ * is dropped in the commit that writes the record.
  */
 export interface Tombstone {
   id: string
   /** The subvolume to destroy. */
   root: string
-  /** The name to give up before the tombstone goes; absent: what has none of its own. */
+  /** The name to give up before the tombstone goes. Absent: it has no name of its own. */
   home?: NamedHome | NamedBase
   createdAt: number
 }

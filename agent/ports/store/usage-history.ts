@@ -1,9 +1,9 @@
-/** What a box used over an interval; of the finest step memory and disk are those at its end, else all are averages. */
+/** The usage of a box over an interval. All values are averages, except memory and disk of the finest step, which are taken at its end. */
 export interface UsagePoint {
   boxId: string
   /** End of the interval, a multiple of the step in ms since the epoch. */
   at: number
-  /** Cores; null where the host does not count them. */
+  /** Cores. Null where the host does not count them. */
   cpuCores: number | null
   memoryBytes: number
   /** The part of it that the kernel can reclaim. */
@@ -14,7 +14,7 @@ export interface UsagePoint {
   sentPerSecond: number
 }
 
-/** Points of one step whose intervals end after `after`, and at `until` at the latest; in ms, as the step. */
+/** Points of one step whose intervals end after `after`, and at `until` at the latest. In ms, as the step. */
 export interface UsageQuery {
   stepMs: number
   after: number
@@ -22,21 +22,21 @@ export interface UsageQuery {
 }
 
 /**
- * The use of boxes in the past. What is resolved survives the end of this process, though not always that of the host; what is damaged
- * begins anew, empty.
+ * The past usage of boxes. Resolved writes survive an exit of this process, but not always a crash of the host. Damaged history restarts
+ * empty.
  */
 export interface UsageHistory {
-  /** Adds points of a step, in one commit; those that are there already are replaced. */
+  /** Adds points of a step, in one commit. Replaces points that are there already. */
   append(stepMs: number, points: readonly UsagePoint[]): Promise<void>
-  /** Makes points of step `toMs` that end at `at` of those of step `fromMs`, in turns of the event loop. */
+  /** Makes points of step `toMs` that end at `at` from the points of step `fromMs`, in turns of the event loop. */
   condense(steps: { fromMs: number; toMs: number }, at: number): Promise<void>
   /** Returns the points of a box, oldest first. */
   read(boxId: string, query: UsageQuery): Promise<UsagePoint[]>
-  /** Returns the latest end of an interval of a step; null if there is none. */
+  /** Returns the latest end of an interval of a step. Null if there is none. */
   latest(stepMs: number): Promise<number | null>
   /** Drops points of a step outside of a query, as many as take no time to speak of. Returns whether there are more. */
   prune(query: UsageQuery): Promise<boolean>
-  /** Forgets all boxes but these; their points go when they are old. */
+  /** Forgets all boxes but these. Their points go when they are old. */
   keep(boxIds: ReadonlySet<string>): Promise<void>
   close(): Promise<void>
 }

@@ -5,14 +5,14 @@ export interface VolumeRecord {
   id: string
   project: string
   name: string
-  /** Raised by one at every write, and when a box gets or loses the volume; the ETag. */
+  /** Raised by one at every write, and when a box gets or loses the volume. It is the ETag. */
   version: number
   createdAt: number
   updatedAt: number
   /** The subvolume that holds its data. */
   subvolume: string
   sizeGb: number
-  /** Its source, as the API shows it; null: made empty. */
+  /** Its source, as the API shows it. Null: made empty. */
   from: string | null
   /** Null: backed up on request only. */
   backupSchedule: BackupSchedule | null
@@ -21,7 +21,7 @@ export interface VolumeRecord {
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
-/** A backup every so often; of the older ones at most `keepCount` stay, and none longer than `keepSeconds`. */
+/** A backup every so often. At most `keepCount` older ones stay, and none longer than `keepSeconds`. */
 export interface BackupSchedule {
   intervalSeconds: number
   keepCount: number | null
@@ -38,7 +38,7 @@ export interface Attachment {
   readOnly: boolean
 }
 
-/** A page of a list ordered by project and name. `projects` `*` matches all; `after` is the last key of the previous page. */
+/** A page of a list ordered by project and name. `projects` `*` matches all. `after` is the last key of the previous page. */
 export interface NamedQuery {
   projects: readonly string[] | '*'
   prefix: string
@@ -49,14 +49,14 @@ export interface NamedQuery {
 }
 
 export interface VolumeStore {
-  /** Records a volume and drops the tombstone of its id, in one commit; false if the project has one of that name. */
+  /** Records a volume and drops the tombstone of its id, in one commit. False if the project has one of that name. */
   insert(record: VolumeRecord): Promise<boolean>
   get(project: string, name: string): Promise<VolumeRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the volume is gone. */
   replace(record: VolumeRecord): Promise<boolean>
   /**
-   * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit.
-   * Returns all of them; `changed` if the stored version differs, `attached` if a box has it.
+   * Removes the record and writes `tombstone`, and tombstones of its snapshots and of the copies that its backups keep, in one commit.
+   * Returns all tombstones. Returns `changed` if the stored version differs, `attached` if a box has it.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | 'changed' | 'attached'>
   list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
@@ -65,9 +65,9 @@ export interface VolumeStore {
   attachments(volumeIds: readonly string[]): Promise<Attachment[]>
 }
 
-/** Bounds of a project; null is unlimited. */
+/** Bounds of a project. Null is unlimited. */
 export interface QuotaRecord {
-  /** Raised by one at every write; the ETag. */
+  /** Raised by one at every write, and used as the ETag. */
   version: number
   boxes: number | null
   cpus: number | null
@@ -105,9 +105,9 @@ export interface ProjectUse {
   boxes: { running: number; stopped: number; other: number }
 }
 
-/** Bytes that the records of boxes and services take up. */
+/** Bytes used by the records of boxes and services. */
 export interface RecordUsage {
-  /** Those of one project. */
+  /** Bytes of one project. */
   own: number
   all: number
 }
@@ -115,13 +115,13 @@ export interface RecordUsage {
 export interface QuotaStore {
   get(project: string): Promise<QuotaRecord | null>
   set(project: string, record: QuotaRecord): Promise<void>
-  /** Lists projects that have something; those with no backup but failed ones have none. */
+  /** Lists projects that have something. A project with only failed backups is not listed for them. */
   list(query: ProjectQuery): Promise<{ records: ProjectUse[]; hasMore: boolean }>
-  /** Sums the records of a project; null: of the whole deployment. */
+  /** Sums the records of a project. Null: of the whole deployment. */
   usage(project: string | null): Promise<Usage>
   /**
-   * Tells what the records of boxes and services take up, exactly, as JSON in UTF-8; the definition of a service whose active version
-   * has none, or a shorter one, counts for it as well, because its next start copies it.
+   * Returns the exact size of the records of boxes and services, as JSON in UTF-8. The definition of a service whose active version has
+   * none, or a shorter one, counts for it as well, because its next start copies it.
    */
   recordBytes(project: string): Promise<RecordUsage>
 }

@@ -44,12 +44,12 @@ export interface AskOptions {
 export interface CellAsks {
   /**
    * Passes a request on to a cell, as it came, and returns its answer.
-   * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read; `rate_limited` of its owner
+   * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read. `rate_limited` of its owner
    */
   ask(cell: string, request: AskedRequest, options: AskOptions): Promise<CellReply>
 }
 
-/** An answer of another cell. Its body fails if it does not go on. */
+/** An answer of another cell. Its body fails if it stalls. */
 export interface CellReply extends Omit<PassedAnswer, 'body'> {
   body: AsyncIterable<Uint8Array>
 }
@@ -66,7 +66,7 @@ export function createCellAsks({ directory, links, sign, patience, lines, logger
     const first = await links.send(url, { method, target, headers, signal, owner }, body)
     const run = headerOf(first.headers, AGENT_RUN_HEADER)
     if (headerOf(first.headers, REFUSAL_HEADER) !== 'restarted' || run === undefined) return first
-    // Never sign a change that this cell has not verified: it may be forged or replayed. The functions sign it again.
+    // Never sign a change that this cell has not verified, because it may be forged or replayed. The functions sign it again.
     if (method !== 'GET' && !isVerified) return first
     // The functions do not know the new run of that cell yet. Signing for it here saves them a round trip.
     discard(first)

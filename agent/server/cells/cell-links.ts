@@ -15,11 +15,11 @@ export interface PassedRequest {
   headers: Record<string, string>
   /** Aborts it. */
   signal: AbortSignal | null
-  /** On whose behalf it is sent: owners share the connections fairly. */
+  /** The owner of the request. Owners share the connections fairly. */
   owner: string
 }
 
-/** An answer of another cell; its body is read or destroyed by who takes it. */
+/** An answer of another cell. Its body is read or destroyed by who takes it. */
 export interface PassedAnswer {
   status: number
   headers: HeaderMap
@@ -32,8 +32,8 @@ export type PassedUpgrade = { socket: Socket; head: Buffer; rawHeaders: readonly
 /** Connections to the agents of other cells, by the base URLs of their channels. */
 export interface CellLinks {
   /**
-   * @throws Error of the network, or CellSilence: whether the request has been sent, `isUnsent` tells; ServiceError `rate_limited` if the
-   * owner would have more connections to that cell than it leaves free
+   * @throws Error of the network, or CellSilence. `isUnsent` reports whether the request was sent. Throws ServiceError `rate_limited` if
+   * the owner would have more connections to that cell than it leaves free
    */
   send(channelUrl: string, request: PassedRequest, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<PassedAnswer>
   /** Sends an upgrade over a connection of its own. @throws Error of the network, or CellSilence */
@@ -44,9 +44,9 @@ export interface CellLinks {
 
 export interface CellLinkOptions {
   tls: LinkTls | null
-  /** Most requests to one cell whose answers are not complete; default: as many as it gets connections. */
+  /** Most requests to one cell whose answers are not complete. Default: as many as it gets connections. */
   requestsMax?: number
-  /** When a cell that does not answer is taken for one that is away; default as `createCellPulse`. */
+  /** When a cell that does not answer is taken for one that is away. Default as `createCellPulse`. */
   pulseTimes?: PulseTimes
 }
 
@@ -104,10 +104,10 @@ export function createCellLinks({ tls, requestsMax = CONNECTIONS_MAX, pulseTimes
   }
 }
 
-/** What leads to one cell. */
+/** The connections to one cell. */
 interface Link {
   pool: Pool
-  /** Of its connections, by owner. */
+  /** Shares its connections by owner. */
   shares: FairShares
 }
 
@@ -128,7 +128,7 @@ function eitherOf(one: AbortSignal | null, other: AbortSignal): AbortSignal {
   return one === null ? other : AbortSignal.any([one, other])
 }
 
-/** Tells whether it is certain that a cell has got nothing of a request that failed. */
+/** Returns true if a cell certainly received nothing of a request that failed. */
 export function isUnsent(error: unknown): boolean {
   if (error instanceof CellSilence) return !error.wasSent
   return error === undefined || UNSENT.has(String((error as { code?: unknown }).code))
@@ -140,7 +140,7 @@ function tooMany(): ServiceError {
 }
 
 /**
- * Makes the error for a cell whose agent does not answer; `which`, such as `, which made the base,`, says what it is asked for. Where that
+ * Makes the error for a cell whose agent does not answer. `which`, such as `, which made the base,`, says what it is asked for. Where that
  * `isChange`, it says so if it may have got it.
  */
 export function cellAway(
@@ -161,7 +161,7 @@ async function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | n
 
 /** Of connections that were not made. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
-/** Of requests to one cell at once: long waits each hold a connection. */
+/** Most requests to one cell at once. Each long wait holds a connection. */
 const CONNECTIONS_MAX = 1_024
 /** Below an agent's own, so that it is never the first to close an idle connection. */
 const KEEP_ALIVE_MS = 30_000

@@ -1,16 +1,16 @@
-/** How long other cells are waited for: one that was silent a moment ago gets little time, so that a lost node slows down nobody. */
+/** Timeouts for other cells. A cell that timed out a moment ago gets little time, so that a lost node slows down no other request. */
 export interface CellPatience {
-  /** Returns the milliseconds that a cell has to begin its answer, or to go on. */
+  /** Returns the milliseconds that a cell has to begin or continue its answer. */
   of(cell: string): number
   /** Notes that a cell has answered. */
   noteHeard(cell: string): void
-  /** Notes that a cell has not answered what it was asked at `since`. It may only be slow for one caller, if it has answered others meanwhile. */
+  /** Notes that a cell has not answered a request of `since`. If it has answered others since then, it may only be slow for one caller. */
   noteSilence(cell: string, since: number): void
   /** The time, in milliseconds of a clock that never goes back. */
   now(): number
 }
 
-/** Creates the patience with all cells. `now` is in milliseconds of a clock that never goes back. */
+/** Creates the circuit breaker for all cells. `now` is in milliseconds of a clock that never goes back. */
 export function createCellPatience({ now }: { now(): number }): CellPatience {
   const silentSince = new Map<string, number>()
   const heardAt = new Map<string, number>()
@@ -19,7 +19,7 @@ export function createCellPatience({ now }: { now(): number }): CellPatience {
       const since = silentSince.get(cell)
       if (since === undefined) return FULL_MS
       if (now() - since < SILENT_MS) return BRIEF_MS
-      // One request tries again whether it is only slow; those beside it do not wait.
+      // One request tests whether the cell is only slow. Concurrent requests do not wait.
       silentSince.set(cell, now())
       return FULL_MS
     },

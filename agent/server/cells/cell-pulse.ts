@@ -10,15 +10,15 @@ export interface LinkTls {
   key: string
 }
 
-/** Watches what is asked of the agents of other cells, so that one that is stopped or cut off holds up nobody for long. */
+/** Watches exchanges with the agents of other cells, so that a stopped or unreachable agent delays no request for long. */
 export interface CellPulse {
   /**
-   * Runs an exchange with the agent at `channelUrl` up to the head of its answer. Its signal aborts once that agent shows no sign of life;
-   * never while it only takes long over the answer.
-   * @throws CellSilence then; and at once, with nothing sent, for an agent that has shown none a moment ago
+   * Runs an exchange with the agent at `channelUrl` up to the head of its answer. Its signal aborts once that agent shows no sign of
+   * life, but never while it is only slow to answer.
+   * @throws CellSilence on that abort, and at once, with nothing sent, for an agent that showed no sign of life a moment ago
    */
   watch<T>(channelUrl: string, exchange: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** Watches no more; what is under way goes on. */
+  /** Stops watching. Exchanges under way continue. */
   close(): void
 }
 
@@ -36,11 +36,11 @@ export class CellSilence extends Error {
 
 /** Times in ms. */
 export interface PulseTimes {
-  /** After so long without an answer an agent is asked for a sign of life, and from then on as often. */
+  /** Time without an answer before it probes an agent, and the interval of the probes after that. */
   lookMs: number
   /** Time that it has for one. After two that did not come it is silent. */
   signMs: number
-  /** While it is silent it is asked until nobody wanted anything of it for so long. */
+  /** While an agent is silent, probes continue until no exchange has wanted it for this long. */
   forgetMs: number
 }
 
@@ -51,8 +51,8 @@ export interface CellPulseOptions {
 }
 
 /**
- * Creates the pulse. A sign of life is an answer to anything, or whatever an agent says to a connection of its own, as that it takes
- * none: only silence is none.
+ * Creates the liveness probe. Any answer is a sign of life. Anything that an agent returns on a connection of its own is one too, even a
+ * refusal.
  */
 export function createCellPulse({ tls, times = TIMES }: CellPulseOptions): CellPulse {
   const agents = new Map<string, Watched>()
@@ -74,7 +74,7 @@ export function createCellPulse({ tls, times = TIMES }: CellPulseOptions): CellP
     if (known !== undefined) return known
     const made: Watched = { waiting: new Map(), heardAt: 0, wantedAt: 0, isSilent: false }
     agents.set(url, made)
-    // It ends by the close alone.
+    // Only the close ends it.
     follow(url, made).catch(() => undefined)
     return made
   }
@@ -99,7 +99,7 @@ export function createCellPulse({ tls, times = TIMES }: CellPulseOptions): CellP
   }
 }
 
-/** What is known of an agent while something is wanted of it. */
+/** The state of an agent that exchanges need. */
 interface Watched {
   /** Exchanges without an answer, the oldest first, with the time at which each began. */
   waiting: Map<AbortController, number>
@@ -147,14 +147,14 @@ function givesSign(
   })
 }
 
-/** Wraps the handler of the channel, so that other agents get a sign of life; it needs no signature, and tells nothing else. */
+/** Wraps the handler of the channel, so that other agents get a sign of life. It needs no signature, and reveals nothing else. */
 export function answerPulse(others: HttpHandler): HttpHandler {
   return (request) => (request.target === PULSE_PATH ? Promise.resolve(SIGN) : others(request))
 }
 
 const PULSE_PATH = '/cells/pulse'
 const SIGN = { status: 204, headers: {}, body: null }
-/** Errors of connections that nobody has answered. */
+/** Errors of connections that no host has answered. */
 const NO_WAY: ReadonlySet<string> = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ETIMEDOUT', 'ABORT_ERR'])
 /** One may be missed since this agent itself was held up. */
 const MISSED_MAX = 2

@@ -6,20 +6,20 @@ import type { RateLimit } from '../../core/access/rate-limit.ts'
 import type { Directory, HomeName } from '../../ports/fleet/directory.ts'
 
 export interface DirectoryReadsOptions {
-  /** Counts each read of a project: reads come before the rate limit of the requests that cause them. */
+  /** Counts each read of a project, because reads come before the rate limit of the requests that cause them. */
   rateLimit: RateLimit
   turns?: FairTurns
 }
 
 /** A directory whose reads come by turns. */
 export interface TurnedDirectory extends Directory {
-  /** Reads on behalf of `account`; default: of the project. */
+  /** Reads on behalf of `account`. Default: of the project. */
   read(name: HomeName, account?: string): ReturnType<Directory['read']>
 }
 
 /**
- * Returns a directory that reads by turns of projects what memory does not know, and at a bounded rate of each: requests for names that
- * do not exist would else keep the cluster busy, which all cells need.
+ * Returns a directory that reads what memory does not know, by turns of projects and at a limited rate for each. Otherwise requests for
+ * names that do not exist would keep the cluster busy, which all cells need.
  * @throws ServiceError `rate_limited` of its reads, for a project that has asked for too many, or waits too long
  */
 export function readByTurns(
@@ -67,7 +67,7 @@ function tooMany(cause: unknown): ServiceError {
   return refusal('rate_limited', [why, 'Try again in 1 s.'], { headers: { 'Retry-After': '1' }, cause })
 }
 
-/** Reads at once, of one project half of them: each takes some milliseconds. */
+/** Most reads at once, half of them for one project. Each takes some milliseconds. */
 const AT_ONCE = 16
 const WAITING_MAX = 2_048
 const WAIT_MS = 5_000
