@@ -26,9 +26,9 @@ export async function runAgent(
   args: readonly string[],
   decorate: DeploymentDeps['decorate'] = (_port, driver) => driver,
 ): Promise<number> {
-  // Gives files and directories the modes that the code says, also under the umask of a unit: users of boxes pass through some.
+  // Gives files and directories the modes that the code sets, also under the umask of a unit. Users of boxes pass through some of them.
   process.umask(0o022)
-  // The reader of the log may exit first; EPIPE must not end the agent.
+  // The reader of the log may exit first. EPIPE must not end the agent.
   process.stderr.on('error', () => undefined)
   const write = createStderrWriter()
   const now = (): number => systemClock.now()
@@ -112,7 +112,7 @@ function backupDeps({ settings, clock }: DeploymentDeps, print: (text: string) =
   return { settings, given: readGivenSettings().given, version: readVersion().version, now: () => clock.now(), print }
 }
 
-/** What `serve` needs besides a deployment. */
+/** The dependencies of `serve` besides a deployment. */
 interface ServeDeps extends DeploymentDeps {
   setLogLevel(level: LogLevel): void
 }
@@ -134,7 +134,7 @@ async function serveUntilSignal(given: ServeDeps): Promise<number> {
   watchForCrashes(logger)
   const agent = await startAgent({ ...deps, version: readVersion() }, ending.signal)
   const { address, port } = agent.address
-  // Otherwise Node.js keeps compiled code as it exits: an agent that is killed would leave none, and a power cut.
+  // Otherwise Node.js keeps compiled code only as it exits. A kill of the agent, or a power cut, would then leave none.
   flushCompileCache()
   deps.notices.info('agent ready', { ready: true, address, port })
   manager.ready(`Serving functions at ${address}:${port}`)
@@ -145,7 +145,7 @@ async function serveUntilSignal(given: ServeDeps): Promise<number> {
   return 0
 }
 
-/** Returns a logger that also tells the service manager of progress, as of a base that is built. */
+/** Returns a logger that also reports progress to the service manager, such as of a base build. */
 function tellingProgress(notices: Logger, manager: ServiceManager): Logger {
   const info: Logger['info'] = (message, fields) => {
     notices.info(message, fields)

@@ -10,7 +10,7 @@ import type { HostAccess } from './tokens.ts'
 
 type Print = (text: string) => void
 
-/** `token …`: issues a token to the operator of the host, and prints it. `TOKEN_HELP` tells of the options. */
+/** `token …`: issues a token to the operator of the host, and prints it. `TOKEN_HELP` lists the options. */
 export async function runTokenCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
@@ -62,7 +62,7 @@ function parseLife(text: string): number | null {
   return Number(count) * (SECONDS[unit] ?? 1)
 }
 
-/** `renew [--revoke]`: puts another administrator's token into `admin.token`. `RENEW_HELP` tells of the option. */
+/** `renew [--revoke]`: puts another administrator's token into `admin.token`. `RENEW_HELP` has the option. */
 export async function runRenewCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
@@ -84,7 +84,10 @@ export async function runRenewCommand(deps: DeploymentDeps, args: readonly strin
   )
 }
 
-/** `keys rotate|drop-old token|channel [--force]`, `keys prepare token`, `keys trust backup FILE`: the running service sees the change within a second. */
+/**
+ * `keys rotate|drop-old token|channel [--force]`, `keys prepare token`, `keys trust backup FILE`. The running service sees the change
+ * within a second.
+ */
 export async function runKeysCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -23,22 +23,22 @@ export interface AdminTokenDeps {
 interface KeptTokenDeps extends AdminTokenDeps {
   closers: Closers
   logger: Logger
-  /** As that of a fleet, which takes over keys from other cells. */
+  /** As `Fleet.followKeys`, which takes over keys from other cells. */
   followKeys(onTaken: () => Promise<void>): Promise<void>
 }
 
 /**
- * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none, and renews it, now and
- * every hour, once a day of that has passed: under the same id, so that a copy of it works until its own end. One that was revoked,
- * or that no key verifies, stays. While the fleet cannot be told of one, it is tried again. It is signed anew after the fleet's keys
- * have changed. One of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
+ * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none. Renews it, now and every
+ * hour, once a day of that has passed. The id stays, so that a copy of it works until its own end. A token that was revoked, or that no
+ * key verifies, stays. If the fleet cannot receive one, it retries. After the fleet's keys have changed, it re-signs the token. A token
+ * of an earlier version, which has no end or lacks a permission, is replaced, and ends in 30 days.
  */
 export async function keepAdminToken(deps: KeptTokenDeps): Promise<void> {
   const onError = (error: unknown): void => deps.logger.error('failed to renew admin.token', { error })
   const isDone = await renewAdminToken(deps).then(
     () => true,
     (error: unknown) => {
-      // While its fleet cannot be told of a token, the agent serves with those that are there.
+      // While the fleet cannot receive a token, the agent serves with those that are there.
       if (!(error instanceof ServiceError && error.code === 'runtime_unavailable')) throw error
       onError(error)
       return false
@@ -72,9 +72,8 @@ async function renewOnce(deps: AdminTokenDeps): Promise<void> {
 }
 
 /**
- * Writes a new administrator's token in place of the one in `admin.token`, and returns the time of its end in ms. `revokes` ends the
- * one that was there, with every token that was minted with it. If it fails before that, the file still names the old one, which the
- * next try ends.
+ * Writes a new administrator's token in place of the one in `admin.token`, and returns the time of its end in ms. `revokes` ends the old
+ * one, with every token that was created with it. If it fails before that, the file still names the old one, which the next try ends.
  * @throws Error if another process changes the token for more than 10 s
  */
 export function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: boolean }): Promise<number> {
@@ -101,7 +100,7 @@ export function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: bool
 
 /**
  * Signs the token in `admin.token` again if its key is not the one that signs now, under the same id, so that the old keys can be
- * dropped. One that no key verifies is replaced by a new token; one that was removed or revoked stays so.
+ * dropped. A token that no key verifies is replaced. A token that was removed or revoked stays so.
  */
 export function signAdminTokenAnew(deps: AdminTokenDeps): Promise<void> {
   return withLock(deps, () => signOnce(deps))

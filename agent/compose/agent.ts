@@ -20,7 +20,7 @@ import { createMeter, serveAll } from './servers.ts'
 /** A serving agent. */
 export interface Agent {
   address: AddressInfo
-  /** Refuses new requests, drains those under way for `drainMs`, then closes all parts. Boxes go on running. */
+  /** Refuses new requests, drains those under way for `drainMs`, then closes all parts. Boxes keep running. */
   stop(): Promise<void>
 }
 

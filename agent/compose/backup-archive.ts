@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import * as z from 'zod'
 
-/** Files of a data directory that an archive holds, the database last: with it, a restored directory is whole. */
+/** Files of a data directory that an archive holds. The database comes last, because a restored directory is whole once it has that. */
 export const ARCHIVED_FILES = [
   'instance',
   'keys/token-private.json',
@@ -14,7 +14,7 @@ export const ARCHIVED_FILES = [
   'boxyard.db',
 ] as const
 
-/** Directory in a data directory of a restore that is under way: until the database is there, nothing may start on it. */
+/** Directory in a data directory of a restore that is under way. Until the database is there, nothing may start on it. */
 export const RESTORE_MARK = '.restoring'
 
 /** Name of the directory in an archive. */

@@ -85,8 +85,8 @@ function scratchPrefix(): string {
 }
 
 /**
- * Removes what killed backups of this host left in a directory: it holds keys. Leaves what another user made under such a name, who
- * could have a link followed in it.
+ * Removes what killed backups of this host left in a directory, since it holds keys. Leaves files of such a name that another user made,
+ * who could have a link followed in them.
  */
 function removeAbandoned(directory: string): void {
   const prefix = scratchPrefix()

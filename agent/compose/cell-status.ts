@@ -6,7 +6,7 @@ import type { Store } from '../ports/store/store.ts'
 import type { DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 
-/** Measures how this cell fares, for the others of its fleet. */
+/** Measures the status of this cell, for the others of its fleet. */
 export async function measureCell({
   settings: { limits },
   drivers: { cluster, filesystem, places },

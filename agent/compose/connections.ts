@@ -20,7 +20,7 @@ export interface ConnectionGuard {
   sources(listener: ListenerName): SourceAddresses
 }
 
-/** Creates the guard. `max` connections of the settings are those of each address. */
+/** Creates the guard. The settings' `max` connections apply to each address. */
 export function createConnectionGuard(
   { limits, trustedProxies }: Pick<AgentSettings, 'limits' | 'trustedProxies'>,
   { meter, logger }: { meter: Meter; logger: Logger },

@@ -109,7 +109,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   return { reconciler, execs, activity, history, supervisor, forks, jobs, backups, bounds, standingFaults }
 }
 
-/** Returns what makes ids that have no owner by a name; those of a cell of a fleet name it, so that every door finds them. */
+/** Returns a function that makes ids of resources without an owner. In a fleet the ids name their cell, so that every gateway finds it. */
 export function idsOf(prefix: 'opr' | 'bak', { fleet }: Pick<AgentSettings, 'fleet'>): (nowMs: number) => string {
   return fleet === null ? (nowMs) => newId(prefix, nowMs) : (nowMs) => newIdOfCell(prefix, nowMs, fleet.cell)
 }

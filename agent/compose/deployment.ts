@@ -27,7 +27,7 @@ import type { Closers } from './shutdown.ts'
 
 /** The state in a data directory besides the pool: identity, keys, database. */
 export interface DataDirectory {
-  /** 8 of `a-z 0-9`; part of the name of every object that this deployment makes on its host. */
+  /** 8 of `a-z 0-9`. Part of the name of every object that this deployment makes on its host. */
   instanceId: string
   runDir: string
   keys: KeyFiles

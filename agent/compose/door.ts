@@ -26,13 +26,13 @@ import type { ReceptionDeps } from '../server/reception.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 
-/** What stands in front of the channel's dispatch in a fleet. */
+/** The gateway in front of the channel's dispatch in a fleet. */
 export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
   /** Wraps the handler of what this cell answers itself. */
   wrap(here: HttpHandler): HttpHandler
 }
 
-/** What a door is made of. */
+/** The parts of a gateway. */
 export interface DoorParts extends Pick<ReceptionDeps, 'turns' | 'rateLimit' | 'checkAlive'> {
   deployment: Deployment
   drivers: Pick<Drivers, 'filesystem'>
@@ -40,13 +40,13 @@ export interface DoorParts extends Pick<ReceptionDeps, 'turns' | 'rateLimit' | '
   bodies: BodyBudget
   /** Answers what cannot be passed on. */
   refuse: Refuse
-  /** Tells of a box what its card says. */
+  /** Returns the box that a cached summary describes. */
   viewBox: CardsDeps['viewBox']
 }
 
 /**
- * Opens the door of a cell of a fleet, which passes on what other cells own, places what is made, and asks all for their part of what
- * is nobody's.
+ * Opens the gateway of a cell of a fleet. It proxies requests to the cells that own them, and places new resources. It fans out requests
+ * without a single owner.
  */
 export function openDoor(
   { settings, closers, clock, logger }: DeploymentDeps,

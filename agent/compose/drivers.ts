@@ -123,7 +123,7 @@ async function openWorld(
   execFiles: ExecFiles,
 ): Promise<World> {
   if (deps.settings.runtime === 'embedded') return openEmbeddedWorld(deps, deployment, execFiles)
-  // Loaded on demand: the Kubernetes client is large.
+  // Loaded on demand, because the Kubernetes client is large.
   const { openClusterWorld } = await import('./kubernetes.ts')
   return openClusterWorld(deps, deployment, execFiles)
 }

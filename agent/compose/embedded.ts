@@ -20,7 +20,7 @@ export async function openEmbeddedWorld(
   closers.add('network', () => network.close({ release: false }))
   const { boxesMax, allowsNesting, startsAtOnce } = settings.limits
   const view = { usesLxcfs: settings.view.lxcfs, bindsCpus: settings.view.cpusets }
-  // Containers in a box mount terminals without a bound: more for all would only be more kernel memory for one.
+  // Containers in a box mount terminals without a limit. More for all boxes would only mean more kernel memory for one.
   const terminalBoxes = allowsNesting ? 0 : boxesMax
   const options = { instanceId, runDir, network, logger, execFiles, ...view, terminalBoxes, startsAtOnce }
   const runtime = decorate('runtime', createOciRuntime(options))

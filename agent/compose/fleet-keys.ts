@@ -22,20 +22,21 @@ export interface FleetKeysDeps {
 /** The keys of a fleet, with this cell's files as a copy that outlives any outage. */
 export interface FleetKeys {
   /**
-   * Takes the fleet's keys into the files, or gives the fleet those of the files if it has none, or only older ones, as after a restore
-   * of etcd. Returns whether the files have changed.
+   * Copies the fleet's keys into the files. If the fleet has none, or only older ones, as after a restore of etcd, copies the files' keys
+   * to the fleet. Returns whether the files have changed.
    * @throws ServiceError `runtime_unavailable`
    */
   exchange(): Promise<boolean>
   /**
-   * Exchanges whenever the fleet's keys change, from now on, and calls `onTaken` after each change of the files since this was opened. Resolves
-   * once it follows, or cannot now.
+   * Exchanges whenever the fleet's keys change, and calls `onTaken` after each change of the files since this was opened. Resolves once
+   * it follows, or cannot now.
    */
   follow(onTaken: () => Promise<void>): Promise<void>
   /**
    * Changes the keys of the fleet, and then the files. A new key signs only after some seconds in which all cells have learnt to verify
    * it, unless it was prepared before.
-   * @throws Error if others change the keys at the same time; ServiceError `runtime_unavailable`
+   * @throws Error if others change the keys at the same time
+   * @throws ServiceError `runtime_unavailable`
    */
   change(kind: KeyKind, change: KeyChange): Promise<void>
 }
@@ -106,7 +107,7 @@ function keysToGive(fleet: StoredKeys | null, own: StoredKeys): StoredKeys | nul
   return backups === fleet.backups ? null : { ...fleet, backups }
 }
 
-/** Takes turns at `work`, one after the other: of those asked for while one waits, it makes one. */
+/** Runs `work` once at a time. Merges calls that come while a run waits into that run. */
 function createTurns(work: () => Promise<void>, logger: Logger): { take(): void; ended(): Promise<void> } {
   let turn: Promise<void> = Promise.resolve()
   let isWaiting = false

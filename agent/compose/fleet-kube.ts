@@ -29,18 +29,21 @@ import { openLinks } from './door.ts'
 import { type FleetKeys, openFleetKeys } from './fleet-keys.ts'
 import { type HostAccess, wireTokens } from './tokens.ts'
 
-/** What this agent shares with the others of its fleet. */
+/** The state that this agent shares with the others of its fleet. */
 export interface Fleet {
   directory: Directory
   /** The tokens of all its cells. */
   tokens: Tokens
-  /** Takes over changes of the fleet's keys from now on. Calls `onTaken` after each since the fleet was opened. */
+  /** Takes over later changes of the fleet's keys. Calls `onTaken` after each since the fleet was opened. */
   followKeys(onTaken: () => Promise<void>): Promise<void>
   domains: Domains
   claims: DomainClaims
-  /** The cluster that keeps it. Null: this agent is alone. */
+  /** The cluster that keeps it. Null: this agent has no fleet. */
   api: KubeApi | null
-  /** Tells the fleet of this cell, from now on. Resolves once it knows, or could not be told for some seconds. */
+  /**
+   * Reports this cell to the fleet, now and after changes. Resolves once the fleet has the report, or could not receive it for some
+   * seconds.
+   */
   join(told: {
     addresses: Omit<CellAddresses, 'version' | 'region'>
     measure(): Promise<CellStatus>
@@ -48,7 +51,7 @@ export interface Fleet {
     onChange(tell: () => void): () => void
     reconciler: Destroyer
   }): Promise<void>
-  /** What keeps this cell from its fleet. */
+  /** The faults that keep this cell from its fleet. */
   problems(): HealthFault[]
 }
 
@@ -57,7 +60,7 @@ interface Destroyer {
   scheduleDestroy(tombstone: Tombstone): void
 }
 
-/** Opens the fleet whose objects a Kubernetes cluster keeps. While that is away, what is here goes on. */
+/** Opens the fleet whose objects a Kubernetes cluster keeps. While that is unreachable, this cell keeps serving its own resources. */
 export async function openKubeFleet(
   deps: DeploymentDeps,
   data: DataDirectory,
@@ -151,7 +154,7 @@ function fleetKeys({ settings, logger }: DeploymentDeps, { keys: files }: DataDi
   return openFleetKeys({ dataDir: settings.dataDir, files, shared: openSharedKeys(api), logger })
 }
 
-/** Opens the tokens with what the fleet has told up to now applied, if it can be asked; and looks after them each hour. */
+/** Opens the tokens, with the fleet's changes so far applied if it can be reached. Checks them each hour. */
 async function openTokens(deps: DeploymentDeps, data: DataDirectory, fleet: KubeTokens): Promise<Tokens> {
   const { settings, closers, logger, clock } = deps
   closers.add('tokens of the fleet', () => fleet.close())
@@ -216,7 +219,10 @@ async function publishOwn(published: Published): Promise<HealthFault[]> {
   return [...faults, ...(await published.claims.publishAll())]
 }
 
-/** Drops copies of bases as soon as the cluster tells that these are no more. Returns what ends that. What fails is done within a minute. */
+/**
+ * Drops copies of bases as soon as the cluster reports that the originals are gone. Returns a function that ends this. A failed drop
+ * succeeds within a minute.
+ */
 function sweepOnChange(deps: Published, logger: DeploymentDeps['logger']): () => Promise<void> {
   const sweep = shareRuns(() => dropStaleCopies(deps))
   let running: Promise<void> = Promise.resolve()

@@ -19,7 +19,7 @@ export async function openFleet(deps: DeploymentDeps, data: DataDirectory, versi
       ...{ followKeys: nothing, join: nothing, problems: () => [] },
     }
   }
-  // Loaded on demand: the Kubernetes client is large.
+  // Loaded on demand, because the Kubernetes client is large.
   const { openKubeFleet } = await import('./fleet-kube.ts')
   return openKubeFleet(deps, data, { ...deps.settings.fleet, version })
 }

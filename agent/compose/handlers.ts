@@ -102,7 +102,7 @@ export interface WiredHandlers {
   handlers: Handlers
   streams: StreamHandlers
   boxes: Boxes
-  /** Tells of a box what its card says, while its cell does not answer. */
+  /** Returns the box that a cached summary describes, while its cell does not answer. */
   viewCard(home: KeptHome, cell: Cell | null): Box | null
 }
 

@@ -22,17 +22,17 @@ import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { readLinkTls } from './door.ts'
 import type { Fleet } from './fleet-kube.ts'
 
-/** What clients read of events and audit logs, of all cells. */
+/** The events and audit logs of all cells, for clients to read. */
 export interface HistoryParts {
   feed: EventFeed
   auditLog: AuditLog
-  /** Wraps the handler of the channel: has other cells read the history of this one. */
+  /** Wraps the handler of the channel, so that other cells can read the history of this one. */
   wrapChannel(handler: HttpHandler): HttpHandler
   /** Ends the streams of clients, what is read of other cells, and what these read here. */
   closeHistories(): void
 }
 
-/** Opens the histories: those of a fleet, or that of this host alone. */
+/** Opens the histories of a fleet, or of this host if it has none. */
 export async function openHistories(
   { deployment, fleet, ...deps }: DeploymentDeps & { deployment: Deployment; fleet: Fleet },
   trail: AuditTrail,
@@ -64,7 +64,7 @@ export interface WiredHistories {
   others: OtherHistories
   eventCursors: EventCursors
   auditCursors: AuditCursors
-  /** Wraps the handler of the channel: has other cells read the history of this one. */
+  /** Wraps the handler of the channel, so that other cells can read the history of this one. */
   wrap(handler: HttpHandler): HttpHandler
   /** Ends what is read of other cells and what they read here. */
   close(): void
@@ -77,7 +77,7 @@ export interface HistoryDeps extends Pick<DeploymentDeps, 'clock' | 'closers' | 
   cell: string
 }
 
-/** Wires the history of a host without a fleet: its own is all there is. */
+/** Wires the history of a host without a fleet, which has only its own. */
 export function openSingleHistory({ deployment: { store }, trail, cell }: HistoryDeps): WiredHistories {
   return {
     own: createOwnHistory({ cell, store, trail, aloneThrough: 0 }),
@@ -94,7 +94,7 @@ export interface FleetHistoryDeps extends HistoryDeps {
   tls: LinkTls | null
 }
 
-/** Wires the histories of a fleet: each cell reads those of the others over the channel, by keys that only agents have. */
+/** Wires the histories of a fleet. Each cell reads the histories of the others over the channel, by keys that only agents have. */
 export async function openFleetHistories(deps: FleetHistoryDeps): Promise<WiredHistories> {
   const { deployment, trail, cell, cells, tls, clock, closers, logger } = deps
   const { store, keys: files } = deployment

@@ -17,8 +17,8 @@ import type { Directory } from '../ports/fleet/directory.ts'
 import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 
 /**
- * Opens network and runtime of a Kubernetes cluster in which this host is a node and boxes are pods on it. Adopts the boxes that run. With
- * the `directory` of a fleet its warm pods are those of all its nodes.
+ * Opens network and runtime of a Kubernetes cluster in which this host is a node and boxes are pods on it. Adopts the boxes that run.
+ * With the `directory` of a fleet, its warm pods include those on all the fleet's nodes.
  */
 export async function openClusterWorld(
   deps: DeploymentDeps & { directory: Directory | null },

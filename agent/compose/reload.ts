@@ -11,9 +11,9 @@ import type { DeploymentDeps } from './deployment.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What a reload has done, by names of settings. */
+/** The result of a reload, by names of settings. */
 interface ReloadOutcome {
-  /** In force from now on. */
+  /** In force now. */
   applied: string[]
   /** The agent, or the front, takes these at its next start. */
   agent: string[]
@@ -24,14 +24,14 @@ export interface ReloadDeps {
   settings: AgentSettings
   logger: Logger
   setLogLevel(level: LogLevel): void
-  /** Servers with TLS read their certificates again. @throws Error, with those in force as they were, for unsound ones */
+  /** Reloads the certificates of servers with TLS. @throws Error, and keeps the certificates in force, if the new ones are unsound */
   reloadTls(): void
 }
 
 /**
- * Returns a function that takes over what may change in a running agent: log level, limits, and the certificates of its addresses.
- * It throws, and changes nothing, for an environment that a start of the agent or the front would refuse. `environment` is that of the
- * start; by default that of this process.
+ * Returns a function that takes over the settings that may change in a running agent. These are log level, limits, and the certificates
+ * of its addresses. It throws, and changes nothing, for an environment that a start of the agent or the front would refuse. `environment`
+ * is the start's, and by default this process's.
  */
 export function createReload(deps: ReloadDeps, environment?: Environment): (given: Environment) => ReloadOutcome {
   const { settings, logger, setLogLevel, reloadTls } = deps

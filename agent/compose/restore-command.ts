@@ -18,8 +18,8 @@ import {
 import type { BackupDeps } from './backup-command.ts'
 
 /**
- * `admin restore FILE [--without-pool]`: makes the deployment of an archive in a data directory that has none. What is cut off is
- * done again by the same command.
+ * `admin restore FILE [--without-pool]`: makes the deployment of an archive in a data directory that has none. Repeat the command to
+ * finish an interrupted restore.
  * @throws Error if a deployment is there, its own still runs on this host, or the archive is damaged or newer
  */
 export async function runRestoreCommand(deps: BackupDeps, args: readonly string[]): Promise<number> {
@@ -47,7 +47,7 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
     throw new Error(`${image} exists. Restore with it, or move it away before you use --without-pool.`)
   const unlock = lockDataDirectory(dataDir)
   try {
-    // Another restore may have ended meanwhile.
+    // Another restore may have ended in the meantime.
     assertEmpty(dataDir)
     await restore(deps, resolve(given), values['without-pool'])
     return 0
@@ -81,7 +81,7 @@ async function restore(deps: BackupDeps, archive: string, isWithoutPool: boolean
     isDone = true
     deps.print(summaryOf(manifest, dataDir, isWithoutPool))
   } finally {
-    // Of a restore that failed on the way to their places, the mark stays.
+    // If a restore failed while it moved files to their places, the mark stays.
     const isBegun = !isDone && ARCHIVED_FILES.some((name) => existsSync(join(dataDir, name)))
     if (!isBegun) rmSync(staging, { recursive: true, force: true })
   }
@@ -144,7 +144,7 @@ function assertElsewhere(runDir: string): void {
   )
 }
 
-// The database comes last: without it there is no deployment, and the same command begins again.
+// The database comes last. Without it there is no deployment, and the same command restarts the restore.
 function place(root: string, dataDir: string): void {
   mkdirSync(join(dataDir, 'keys'), { recursive: true, mode: 0o700 })
   for (const name of [ARCHIVED_SETTINGS, ...ARCHIVED_FILES]) {
@@ -180,7 +180,7 @@ Tokens that you revoked after that time are valid again. Revoke them once more.`
 }
 
 const RESTORED_SETTINGS = 'restored-settings.conf'
-/** Left by a database whose process was killed: SQLite would apply them to any file of that name. */
+/** Left by a database whose process was killed. SQLite would apply them to any file of that name. */
 const BESIDE_DATABASE = ['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal']
 const TAR_MS = 3_600_000
 /** Characters of what tar says. */

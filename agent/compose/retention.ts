@@ -14,8 +14,8 @@ interface RetentionDeps {
 }
 
 /**
- * Prunes expired records now and every hour, and every minute histories that are above their bounds, until `closers` run: so long may a
- * caller write more than is kept.
+ * Prunes expired records now and every hour, and every minute histories that are above their bounds, until `closers` run. For a minute, a
+ * caller may write more than is kept.
  */
 export async function scheduleRetention(deps: RetentionDeps): Promise<void> {
   const { closers, logger } = deps
@@ -52,7 +52,7 @@ async function boundHistories({
   await store.audit.prune(now - limits.auditKeepMs, limits.auditKept)
 }
 
-/** Bounds of histories that go without a setting; beyond, those who have most of one lose their oldest. */
+/** Bounds of histories without a setting. Beyond one, the accounts that have most of it lose their oldest entries. */
 export const HISTORY_LIMITS = {
   idempotencyBytes: 256 * 1024 ** 2,
   operations: 100_000,

@@ -53,7 +53,7 @@ export interface ServedParts
   connections: ConnectionGuard
 }
 
-/** What is served. */
+/** The servers of the agent. */
 export interface Served {
   channel: Server
   /** By which others reach the channel and the data address. */
@@ -238,7 +238,7 @@ async function serveMetrics(parts: ServedParts): Promise<void> {
   connections.bound(server, 'metrics')
   closers.add('metrics address', () => server.closeAllConnections())
   const handler = createMetricsHandler({ type: PROMETHEUS_TYPE, render: () => meter.render() })
-  // Nothing but the address keeps strangers out here.
+  // Only the address keeps unauthenticated clients out here.
   const hosts = { ...ownHosts(parts), isAuthorized: async () => false }
   const serving = serve(server, { handler: refuseUnknownHosts(hosts, handler), logger, now: () => clock.now() })
   closers.add('metrics', () => serving.drain(AbortSignal.timeout(METRICS_CLOSE_MS)))
@@ -251,5 +251,5 @@ const PORTS_OPEN = {
   labels: [],
 } as const
 const METRICS_CLOSE_MS = 1_000
-/** Between looks for tokens that have expired: what they opened ends within a second. */
+/** Interval between checks for expired tokens. Connections that they opened end within a second. */
 const EXPIRY_MS = 500

@@ -5,7 +5,7 @@ import { parseMountInfo } from '../drivers/host/mount-info.ts'
 import { type DeploymentDeps, hasDeployment, openDeployment } from './deployment.ts'
 import { endHostEdge, endHostLxcfs, openBoxWorld } from './drivers.ts'
 
-/** `down [--embedded]`, as `DOWN_HELP` tells. */
+/** `down [--embedded]`, as `DOWN_HELP` describes. */
 export async function runDownCommand(
   deps: DeploymentDeps,
   args: readonly string[],

@@ -15,7 +15,7 @@ export function wireTokens(
   return { records, tokens: createTokens({ store, records, clock, signingKeys: () => keys.signing() }) }
 }
 
-/** What a command of the host changes, beside the agent that may run: here, and in the fleet if there is one. */
+/** The state that a command of the host changes, here and in its fleet if there is one. The agent may be running. */
 export interface HostAccess {
   tokens: Tokens
   changeKeys(kind: KeyKind, change: KeyChange): Promise<void>

@@ -89,13 +89,13 @@ async function stopUnits(dataDir: string, print: (text: string) => void): Promis
     if (exitCode !== 0) throw new Error(`systemctl disable --now ${unit} failed: ${stderr.trim()}`)
     print(`Stopped and disabled ${unit}.`)
   }
-  // What is left in it ends with the boxes.
+  // Any processes left in it end with the boxes.
   await run('systemctl', ['stop', BOXES_UNIT], { timeoutMs: STOP_MS })
 }
 
 /** Removes what is Boxyard's in a data directory, and the directory if nothing else is in it. */
 function purge(dataDir: string, print: (text: string) => void): void {
-  // Names such as `backups` may be anybody's.
+  // Names such as `backups` may belong to any program.
   const isOurs =
     hasDeployment(dataDir) ||
     INSTANCE.test(tryReadText(join(dataDir, 'instance'))) ||
@@ -107,7 +107,7 @@ function purge(dataDir: string, print: (text: string) => void): void {
   const image = join(dataDir, 'pool.img')
   // It may be a link to another disk.
   if (existsSync(image)) rmSync(realpathSync(image), { force: true })
-  // The database first: without it there is no deployment. What tells whose directory it is comes last.
+  // Removes the database first. Without it there is no deployment. The file that identifies the directory's owner goes last.
   for (const name of OWN_NAMES) rmSync(join(dataDir, name), { recursive: true, force: true })
   const left = readdirSync(dataDir)
   if (left.length > 0) print(`Kept files in ${dataDir} that do not belong to Boxyard.`)

@@ -34,14 +34,14 @@ export interface AgentSettings {
   defaultBase: string
   /** Bases to build before the agent reports that it is ready. */
   bases: string[]
-  /** Origins of registries allowed at private addresses; those with `http:` are used without TLS. */
+  /** Origins of registries allowed at private addresses. Origins with `http:` are used without TLS. */
   baseRegistries: string[]
   runRoot: string
   runtime: 'embedded' | 'kubernetes'
-  /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
+  /** How boxes see their limits. lxcfs shows them in /proc, and cpusets bind a box to as many CPUs as its limit. */
   view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
-  /** Place in a fleet, whose objects the cluster of `kubernetes` keeps. Null: an agent alone. */
+  /** Place in a fleet, whose objects the cluster of `kubernetes` keeps. Null: no fleet. */
   fleet: FleetSettings | null
   channelTls: ChannelTlsFiles | null
   data: DataListener
@@ -82,10 +82,10 @@ export interface AgentLimits extends BoxShares {
   execsAtOnce: number
   /** Connections at once at the internal port and at the data address, each. The edge's sockets may have a quarter. */
   connectionsAtOnce: number
-  /** WebSockets of commands and consoles at once, over all addresses; and those to ports of boxes. */
+  /** Most WebSockets of commands and consoles at once, over all addresses. The same for WebSockets to ports of boxes. */
   streamsAtOnce: number
   portConnectionsAtOnce: number
-  /** Request bodies in memory at once; bodies up to 64 KiB are not counted. */
+  /** Request bodies in memory at once. Bodies up to 64 KiB are not counted. */
   largeBodyBytesAtOnce: number
   startDeadlineMs: number
   stopSlackMs: number
@@ -95,7 +95,7 @@ export interface AgentLimits extends BoxShares {
   /** Retention of events, by age and by count. */
   eventKeepMs: number
   eventsKept: number
-  /** Retention of the audit log, likewise. */
+  /** Retention of the audit log. */
   auditKeepMs: number
   auditKept: number
   drainMs: number
@@ -175,8 +175,8 @@ export function isAgentSetting(name: string): boolean {
   return Object.hasOwn(environmentSchema.shape, name)
 }
 
-// A pod's rights are the cluster's to give: a box with CAP_SYS_ADMIN and its own mounts fits no level of Pod Security, and kubelet and
-// CNI rely on the network and cgroup of a pod as they made them (docs/pods.md).
+// The cluster decides a pod's rights. A box with CAP_SYS_ADMIN and its own mounts fits no level of Pod Security. Kubelet and CNI also
+// rely on the network and cgroup of a pod as they made them (docs/pods.md).
 function allowsNesting(env: z.infer<typeof environmentSchema>): boolean {
   if (env.BOXYARD_NESTING && env.BOXYARD_RUNTIME === 'kubernetes') {
     throw new Error(
@@ -279,7 +279,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),
 })
 
-// Agent and front share one environment: variables that only the front reads are not unknown here.
+// Agent and front share one environment, so variables that only the front reads are not unknown here.
 const FRONT_ONLY: ReadonlySet<string> = new Set(
   FRONT_SETTINGS.filter((name) => !Object.hasOwn(environmentSchema.shape, name)),
 )

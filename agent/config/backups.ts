@@ -15,7 +15,7 @@ export interface S3Settings {
   endpoint: string
   bucket: string
   region: string
-  /** Prefix of all object names; may be empty. */
+  /** Prefix of all object names. It may be empty. */
   prefix: string
   keyFile: string
 }

@@ -17,7 +17,7 @@ export function connectionsAtOnceOf(env: { BOXYARD_CONNECTIONS_MAX: number }): n
   return connectionsWithin(env.BOXYARD_CONNECTIONS_MAX, readFileSync('/proc/self/limits', 'utf8'))
 }
 
-/** Returns how many connections the edge takes: with two descriptors for each, at most three fifths of those it may open. */
+/** Returns how many connections the edge takes. With two descriptors for each, they use at most three fifths of its limit. */
 export function edgeConnectionsOf(env: { BOXYARD_EDGE_CONNECTIONS_MAX: number }): number {
   const fifth = connectionsWithin(env.BOXYARD_EDGE_CONNECTIONS_MAX, readFileSync('/proc/self/limits', 'utf8'))
   return Math.min(env.BOXYARD_EDGE_CONNECTIONS_MAX, Math.floor(1.5 * fifth))

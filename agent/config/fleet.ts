@@ -7,7 +7,7 @@ export interface FleetSettings {
   cell: string
   /** Base URL at which other agents reach its channel. Null: the address that it listens at. */
   channelUrl: string | null
-  /** Port for the edges of other cells, at the address of the channel; 0: any free port. */
+  /** Port for the edges of other cells, at the address of the channel. 0 picks any free port. */
   edgePort: number
   /** How cells are chosen for what is made. */
   placement: 'spread' | 'project'
@@ -15,7 +15,7 @@ export interface FleetSettings {
 
 /** Schemas of the fleet's variables, part of the agent's. */
 export const FLEET_VARIABLES = {
-  // One number has one spelling: ids of operations have it with zeros before it.
+  // One number has one spelling, because ids of operations have it with zeros before it.
   BOXYARD_CELL: z
     .string()
     .regex(
@@ -31,7 +31,7 @@ export const FLEET_VARIABLES = {
 type FleetVariables = z.infer<z.ZodObject<typeof FLEET_VARIABLES>> & { BOXYARD_AGENT_HOST: string }
 
 /**
- * Returns the place in a fleet. Null for an agent alone.
+ * Returns the place in a fleet. Null for an agent without one.
  * @throws Error for a URL or a placement without a cell, and a cell without a URL where the channel listens at all addresses
  */
 export function fleetOf(env: FleetVariables): FleetSettings | null {

@@ -47,7 +47,7 @@ function isOrigin(text: string, scheme: string): boolean {
   return url?.protocol === scheme && url.pathname === '/' && url.search === '' && url.username === ''
 }
 
-/** Default and bounds of numbers that the front alone has. */
+/** Default and bounds of numbers that only the front has. */
 const WHOLE = {
   BOXYARD_PORT: [8080, 0, 65_535],
   BOXYARD_AGENT_TIMEOUT_SECONDS: [29, 1, 3600],

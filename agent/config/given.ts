@@ -16,11 +16,11 @@ export interface GivenSettings {
   front: FrontAddress
   /** One sentence for each wrong setting, which has its default in `agent`. */
   faults: string[]
-  /** The package's file of settings, if it is there and this process may not read it: then defaults are in its place. */
+  /** The package's file of settings, if it exists and this process may not read it. Defaults then replace it. */
   hiddenFile: string | null
 }
 
-/** Reads the settings of agent and front; unlike `readAgentSettings` it puts up with wrong ones. */
+/** Reads the settings of agent and front. Unlike `readAgentSettings` it accepts wrong ones. */
 export function readGivenSettings(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): GivenSettings {
@@ -44,8 +44,8 @@ export function readGivenSettings(
 }
 
 /**
- * Reads the settings by which a deployment is taken down. A wrong one does not keep its boxes running: it has its default, and `warn` gets
- * a sentence, unless it tells where the deployment is, or what.
+ * Reads the settings by which a deployment is taken down. A wrong setting does not keep its boxes running. It gets its default, and
+ * `warn` gets a sentence, unless it says where the deployment is, or what.
  * @throws Error for a wrong one that does
  */
 export function readTakeDownSettings(

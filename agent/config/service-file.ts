@@ -1,8 +1,8 @@
 import { parseEnv } from 'node:util'
 
 /**
- * Returns a sentence for each setting of a file that systemd, which starts the services, reads otherwise than Node.js, which the command
- * `boxyard` reads it with: words after a value, for one, are a comment to Node.js and part of the value to systemd. Pure.
+ * Returns a sentence for each setting of a file that systemd reads otherwise than Node.js. Systemd starts the services, and the command
+ * `boxyard` uses Node.js. For one, words after a value are a comment to Node.js and part of the value to systemd. Pure.
  */
 export function tellAmbiguous(text: string, path: string): string[] {
   const [served, ours] = [readServiceFile(text), parseEnv(text)]
@@ -37,7 +37,7 @@ export function readServiceFile(text: string): Record<string, string> {
   return found
 }
 
-/** Reads the value at the beginning of a text, with the end of its line: quoted parts, then what is not quoted. */
+/** Reads the value at the beginning of a text, with the end of its line. Takes quoted parts, then what is not quoted. */
 function readValue(text: string): { text: string; length: number } {
   let value = ''
   let at = 0
@@ -53,8 +53,8 @@ function readValue(text: string): { text: string; length: number } {
 }
 
 /**
- * Writes variables as `readServiceFile` reads them. Node.js reads the same, but for a value that has `'` and one of `"`, `\\` and a line
- * break: no line is the same to both then. Pure.
+ * Writes variables as `readServiceFile` reads them. Node.js reads the same, except for a value that has `'` and one of `"`, `\\` and a
+ * line break. No line means the same to both then. Pure.
  */
 export function writeServiceFile(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)

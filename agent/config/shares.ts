@@ -42,7 +42,7 @@ export const SHARE_VARIABLES = {
 
 type ShareName = 'BOXYARD_NETWORK_MBPS' | 'BOXYARD_DISK_MBPS' | 'BOXYARD_DISK_IOPS'
 
-/** Reads the shares of a box, the default and the most that one may have; 0 is none. */
+/** Reads the shares of a box, the default and the most that one may have. 0 means unlimited. */
 export function boxSharesOf(env: Record<ShareName, number>): BoxShares {
   const { BOXYARD_NETWORK_MBPS: networkMbps, BOXYARD_DISK_MBPS: diskMbps, BOXYARD_DISK_IOPS: diskIops } = env
   return { networkMbps: networkMbps || null, diskMbps: diskMbps || null, diskIops: diskIops || null }

@@ -41,7 +41,7 @@ export function channelTlsOf(env: ChannelVariables): ChannelTlsFiles | null {
 }
 
 /**
- * Returns where the data address listens, and what clients are told.
+ * Returns where the data address listens, and the address that clients get.
  * @throws Error if only one of certificate and key is given
  */
 export function dataOf(env: DataVariables): DataListener {

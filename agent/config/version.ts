@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 
-/** Version and commit of this program. The commit is null if neither a release nor git tells it. */
+/** Version and commit of this program. The commit is null if neither a release nor git has it. */
 export interface ProgramVersion {
   version: string
   commit: string | null
 }
 
-/** Reads version and commit: a release has both in a file of its own, a checkout in package.json and in git. */
+/** Reads version and commit. A release has both in a file of its own, a checkout in package.json and in git. */
 export function readVersion(): ProgramVersion {
   const read = (name: string): { version: string; commit?: string } => JSON.parse(readRoot(name)) as { version: string }
   try {

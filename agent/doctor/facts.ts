@@ -3,7 +3,7 @@ import type { AgentSettings } from '../config/agent.ts'
 /** Something that was looked at, or the reason for which it could not be. */
 export type Seen<T> = { readonly value: T } | { readonly hidden: string }
 
-/** What the checks are made on. Sizes in bytes, times in milliseconds since the epoch. */
+/** The details that the checks use. Sizes in bytes, times in milliseconds since the epoch. */
 export interface Facts {
   isRoot: boolean
   now: number
@@ -130,7 +130,7 @@ export interface GuardedFileFacts {
   required: number
   /** Null if it is missing. */
   found: Seen<{ mode: number; uid: number; isDirectory: boolean } | null>
-  /** What needs it, if its absence is a fault, else null. */
+  /** The feature that needs it, if its absence is a fault, else null. */
   neededBy: string | null
 }
 
@@ -148,7 +148,7 @@ export interface ServiceFacts {
     status: string
     problems: readonly { code: string; evidence: string; remedy: string }[] | null
   }>
-  /** Version of the running agent. Null if it does not tell. */
+  /** Version of the running agent. Null if it does not report one. */
   runningVersion: { version: string; commit: string | null } | null
   /** Null without systemd. */
   units: Seen<readonly UnitFacts[] | null>

@@ -1,4 +1,4 @@
-/** Codes of what doctor finds wrong; docs/operations.md tells of each. */
+/** Codes of faults that doctor finds. docs/operations.md describes each. */
 export const DOCTOR_CODES = [
   ...['setting_wrong', 'kernel_old', 'architecture_unknown', 'btrfs_missing', 'loop_missing'],
   ...[
@@ -34,11 +34,11 @@ export interface Finding {
   /** Area of the check, such as `disk`. */
   check: string
   level: FindingLevel
-  /** Null for what is ok or unknown; of the service's own problems `health`, and their code begins the evidence. */
+  /** Null for an ok or unknown result. The service's own problems have `health`, and their code begins the evidence. */
   code: DoctorCode | null
-  /** What was found, as sentences. */
+  /** The result, as sentences. */
   evidence: string
-  /** What to do, as sentences. Null if there is nothing to do. */
+  /** The remedy, as sentences. Null if there is nothing to do. */
   remedy: string | null
   fix: Fix | null
 }

@@ -2,7 +2,7 @@ import { closeSync, constants, fchmodSync, openSync, realpathSync } from 'node:f
 import { runOk } from '../lib/run.ts'
 import type { Finding, Fix } from './findings.ts'
 
-/** What was done about a finding. */
+/** The result of fixing a finding. */
 export interface FixResult {
   what: string
   /** Null if it succeeded. */
@@ -34,7 +34,7 @@ async function apply(fix: Fix): Promise<void> {
     await runOk('modprobe', [fix.module], { timeoutMs: TIMEOUT_MS })
     return
   }
-  // The pool's image may be a link. Never follows one that took the place of the file meanwhile.
+  // The pool's image may be a link. Never follows one that has since replaced the file.
   const fd = openSync(realpathSync(fix.path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     fchmodSync(fd, fix.mode)

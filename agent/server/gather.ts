@@ -41,9 +41,8 @@ import { ENTRY_HEADER, readAlready, wholePassedResponse } from './passing.ts'
 /**
  * Chooses which cells answer a request for a project, the fleet or an operation.
  * - `here`: the cell that receives it. All have the same answer, another part places it, or its handler asks other cells.
- * - `source`: the cell of the box that the body names, else here.
+ * - `source`, `one`: the cell of the box that the body names, or whose number is in the id or the sign-in link, else here.
  * - `page`: all cells, whose pages are merged. `join` makes one item of items with one key.
- * - `one`: the cell whose number is in the id or the sign-in link, else here.
  * - `all`: all cells, at once or after this one. `isMakerLast` asks the cell that made the base in the path last, even this one.
  */
 type Gathering =
@@ -253,10 +252,7 @@ async function askSource(
   return wholePassedResponse(await asks.ask(home.cell, asked, { signal, isPatient: true }), home.cell)
 }
 
-/**
- * Returns the owner of requests to other cells. It is the project, or without a single project the token, which the functions have
- * verified.
- */
+/** Returns the owner of requests to other cells. It is the project, else the token, which the functions have verified. */
 function ownerIn({ headers }: HttpRequest, project: string | undefined): string {
   if (project !== undefined && project !== '-') return projectOwner(project).project
   const claims = unverifiedClaims(bearerToken(headers))

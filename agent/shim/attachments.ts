@@ -27,7 +27,7 @@ export interface AttachedClients {
   onOutput(): void
   /** Ends backpressure: the command has exited, and the rest of its output is read however far clients lag. */
   ignoreLag(): void
-  /** Ends the output: clients, later ones included, get what is left and then end of file. */
+  /** Ends the output. Clients, later ones included, get what is left and then end of file. */
   end(): void
   /** Resolves once no client is attached. */
   empty(): Promise<void>
@@ -157,7 +157,7 @@ interface BackpressureSource {
 
 /** Pauses and resumes the sources of a stream. */
 interface Backpressure {
-  /** Call whenever a client joins, leaves or its lag changes. `lags` are those of all clients, in bytes. */
+  /** Call whenever a client joins, leaves or its lag changes. `lags` has the lag of each client, in bytes. */
   update(lags: readonly number[]): void
 }
 

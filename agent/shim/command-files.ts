@@ -42,8 +42,8 @@ export function openCommandRings(files: ExecFiles, key: ExecKey): CommandRings {
 }
 
 /**
- * Wraps a ring, which it publishes after each round of the event loop, and keeps its last chunk in memory while `isWanted`: clients that
- * keep up read no file, and miss nothing when the disk is full.
+ * Wraps a ring, which it publishes after each round of the event loop, and keeps its last chunk in memory while `isWanted`. Clients that
+ * keep up then read no file, and miss nothing when the disk is full.
  */
 export function keepLastChunk(ring: OutputRing, isWanted: () => boolean): OutputSink & KeptOutput {
   let tail: Buffer = NOTHING
@@ -77,7 +77,7 @@ export function keepLastChunk(ring: OutputRing, isWanted: () => boolean): Output
   }
 }
 
-/** Syncs what was written to disk; logs a failure. */
+/** Syncs what was written to disk. Logs a failure. */
 export async function syncRings({ stdout, stderr }: CommandRings, logger: Logger): Promise<void> {
   try {
     await Promise.all([stdout.sync(), stderr.sync()])
@@ -94,7 +94,7 @@ export function closeRings({ stdout, stderr }: CommandRings): void {
 
 /** Writes how commands ended, for the agent to read. */
 export interface ExitNotes {
-  /** Resolves once the note is durable; retries every 5 s while the disk refuses it. */
+  /** Resolves once the note is durable. Retries every 5 s while the disk refuses it. */
   write(note: ExitNote): Promise<void>
 }
 

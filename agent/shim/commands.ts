@@ -33,7 +33,7 @@ export interface Commands {
   attach(execId: string, request: AttachRequest): Promise<boolean>
   /** Lists running and starting commands. */
   list(): DetachedCommand[]
-  /** Tells whether this process may end without loss. */
+  /** Returns whether this process may end without loss. */
   isIdle(): boolean
 }
 
@@ -72,7 +72,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const { command, owners } = started
     const { end, collector } = await followToEnd(deps, started, parts)
     await syncRings(parts.rings, logger)
-    // Listed as running until the note is written, so that an agent that asks meanwhile does not take it for lost.
+    // Listed as running until the note is written. An agent that asks before then must not take it for lost.
     await exits.write({ ...noteOf(command), end })
     drop(command, end)
     lingering.add(collector, owners)
@@ -145,7 +145,7 @@ function noteOf({ boxId, execId, process, terminal = false }: DetachedCommand): 
   return { boxId, execId, process, terminal }
 }
 
-// Replays all kept output of pipes to new clients: it is in files, so that this costs no memory.
+// Replays all kept output of pipes to new clients. It is in files, so that this costs no memory.
 function openOutputs(
   { stdin, stdout, stderr, terminal }: RunningExec,
   rings: CommandRings,

@@ -42,7 +42,7 @@ export function createInputOwner<V>({
     try {
       terminal?.resize(size)
     } catch {
-      // The terminal is gone; that must not fail the leave of a client.
+      // The terminal is gone. That must not fail the leave of a client.
       return
     }
     onSize(size)

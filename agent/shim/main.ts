@@ -23,13 +23,13 @@ async function main(): Promise<void> {
   const now = (): number => Date.now()
   const logger = createJsonLogger({ level: 'warn', write, now })
   const host = openCommandHost({ ...options, workName: work, logger })
-  // Now, not at the end, when the run directory may be gone: writing would make it again.
+  // Flushes now, not at the end, when the run directory may be gone and writing would recreate it.
   flushCompileCache()
   await serveShim({
     path: socket,
     createState: (listener) => createShimState({ host, files: options.execFiles, logger, listener, now }),
     end: () => {
-      // The instance was removed while this shim started: nobody else removes the cgroups that it made.
+      // The instance was removed while this shim started. No other process removes the cgroups that it made.
       if (!existsSync(lock)) host.cgroups.close()
       process.exit(0)
     },
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   process.stdout.write('ready\n')
 }
 
-// Retries for 5 s: a shim that is ending releases the lock at once.
+// Retries for 5 s, because a shim that is ending releases the lock at once.
 async function takeLock(path: string): Promise<void> {
   const fd = openSync(path, 'a', 0o600)
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {

@@ -14,9 +14,9 @@ export interface ProcessStarterDeps {
 
 /** Starts one command or session. Keeps no reference to the task, which may be large. */
 export interface ProcessStarter {
-  /** Starts it in a cgroup named after its id; call once. Throws as `Runtime.exec`. */
+  /** Starts it in a cgroup named after its id. Call once. Throws as `Runtime.exec`. */
   run(task: Task): Promise<RunningExec>
-  /** Signals all its processes; signals that come before it runs are sent, in their order, once it does. */
+  /** Signals all its processes. Signals that come before it runs are sent, in their order, once it does. */
   signal(name: NodeJS.Signals): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: s
 
 type Task = Pick<CommandTask | SessionTask, 'boxId' | 'idBase' | 'nesting' | 'user' | 'request' | 'cwd'>
 
-/** Returns whose output that of a command or session is; of one that counts against no project, that of its box alone. */
+/** Returns the owner of the output of a command or session. If it counts against no project, its box owns it. */
 export function flowOwnerOf({ boxId, request }: Pick<Task, 'boxId' | 'request'>): FlowOwner {
   return { project: request.accounts?.find((account) => account.startsWith('project ')) ?? boxId, box: boxId }
 }

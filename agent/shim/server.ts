@@ -26,7 +26,7 @@ export async function serveShim({ path, createState, end }: ShimServerOptions): 
   let timer: NodeJS.Timeout | undefined
   const endIfIdle = (): void => {
     if (agents.size > 0 || !state.isIdle()) return
-    // An agent that leaves waits for this end; one that disconnected may come back.
+    // An agent that leaves waits for this end. A disconnected one may come back.
     if (leaving.size > 0) end()
     clearTimeout(timer)
     timer = setTimeout(() => {
@@ -136,7 +136,7 @@ interface Notices {
   flush(): void
 }
 
-/** Batches notices of new output: one message each 5 ms at most, and none while an agent does not read. */
+/** Batches notifications of new output. Sends one message each 5 ms at most, and none while an agent does not read. */
 function createNotices(broadcast: (message: ShimMessage) => void, isBehind: () => boolean): Notices {
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | null = null

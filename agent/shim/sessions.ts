@@ -24,7 +24,7 @@ export interface Sessions {
   attach(sessionId: string, request: AttachRequest): Promise<boolean>
   /** Lists running and starting sessions. */
   list(): DetachedSession[]
-  /** Returns the facts of a box's running sessions. */
+  /** Returns the details of a box's running sessions. */
   facts(boxId: string): SessionFacts[]
 }
 
@@ -130,7 +130,7 @@ function factsOf({ sessionId, boxId, name, request, user }: SessionTask, started
   return { sessionId, boxId, name, command, user: login, process: null, startedAt, size, viewers: 0 }
 }
 
-// Closes the terminal at the shell's end, as a closed window does: processes left behind lose it.
+// Closes the terminal at the shell's end, as a closed window does. Processes left behind lose it.
 async function followToEnd(
   { attachments, valves, reading }: Begun,
   running: RunningExec,

@@ -17,7 +17,7 @@ export interface ShimState {
   sessionFacts(boxId: string): SessionFacts[]
   commands(): ReturnType<Commands['list']>
   sessions(): ReturnType<Sessions['list']>
-  /** Tells whether this process may end without loss. */
+  /** Returns whether this process may end without loss. */
   isIdle(): boolean
 }
 

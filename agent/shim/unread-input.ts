@@ -6,7 +6,7 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
 /** The initial input of one command, kept until the command has read it. */
 export interface PendingInput {
-  /** Writes it, and ends the stream unless that is to stay open; call once. */
+  /** Writes it, and ends the stream unless that is to stay open. Call once. */
   writeTo(stdin: Writable, options: { keepsOpen: boolean }): void
   /** Drops the input of a command that never ran. */
   drop(): void

@@ -28,7 +28,7 @@ function checkFile(file: GuardedFileFacts, dataDir: string, isRoot: boolean): Fi
   return isAbove ? checkAbove(path, mode) : checkMode(file, mode)
 }
 
-// In a directory with the sticky bit, such as /tmp, nobody removes or renames what is another's.
+// In a directory with the sticky bit, such as /tmp, users cannot remove or rename the files of others.
 function checkAbove(path: string, mode: number): Finding[] {
   if ((mode & OTHERS_WRITE) === 0 || isSticky(mode)) return []
   const evidence = `Other users can write to ${path} (mode ${octal(mode)}), so they can replace your data directory.`

@@ -116,7 +116,7 @@ function checkUnit({ name, load, active, sub, file, result, status }: UnitFacts)
     const remedy = `Find the cause (journalctl -u ${name} -n 50), then: systemctl restart ${name}`
     return [UNITS.problem({ code: 'unit_failed', evidence, remedy })]
   }
-  // Whoever ends at each start is "activating" all the time.
+  // A service that exits at each start is "activating" all the time.
   if (sub.startsWith('auto-restart')) {
     const evidence = `${name} keeps exiting and restarting (${result})${status === '' ? '' : `: ${status}`}.`
     return [UNITS.problem({ code: 'unit_failed', evidence, remedy: `Find the cause: journalctl -u ${name} -n 50` })]

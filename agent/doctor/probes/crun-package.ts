@@ -4,8 +4,8 @@ import { run, runOk } from '../../lib/run.ts'
 import type { CrunPackageFacts } from '../facts.ts'
 
 /**
- * Compares the package that brought the crun at `path` with the version that has all security fixes, and with the newest one that the
- * package lists of this host offer. Reads no network. Returns null if no Debian package brought it.
+ * Compares the package that brought the crun at `path` with the version that has all security fixes. Also compares it with the newest one
+ * that the package lists of this host offer. Reads no network. Returns null if no Debian package brought it.
  */
 export async function probeCrunPackage(path: string): Promise<CrunPackageFacts | null> {
   const owner = await ask('dpkg-query', ['--search', realpathSync(path)])

@@ -79,7 +79,7 @@ function certificates(directory: string): Wanted[] {
   ]
 }
 
-/** Of directories above, that nobody but root may rename what is in them. */
+/** Mode of directories above, so that only root may rename their entries. */
 const PARENT = 0o755
 const OWN_FILES = [
   'admin.token',

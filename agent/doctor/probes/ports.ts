@@ -43,7 +43,7 @@ function addressesOf({ host, port, data, metrics, edge }: AgentSettings, front: 
   ].filter(({ port: wanted }) => wanted !== 0)
 }
 
-/** Tests whether root or the user of this process, and nobody else, listens at an address: any user may while the service is down. */
+/** Tests whether only root or the user of this process listens at an address, because any user may while the service is down. */
 export function isTrustedListener({ host, port }: { host: string; port: number }): boolean {
   const users = listeningAt(host, port).map(({ uid }) => uid)
   return users.length > 0 && users.every((uid) => uid === 0 || uid === process.getuid?.())
@@ -130,7 +130,7 @@ async function createOwnership({ dataDir, runRoot }: AgentSettings): Promise<(pi
   }
 }
 
-/** Tests whether a command is that of an agent or a front, from a checkout or as installed. Pure. */
+/** Tests whether a command runs an agent or a front, from a checkout or as installed. Pure. */
 export function isServiceCommand(command: readonly string[]): boolean {
   return command.some((word) => /(^|\/)(agent\/(bundle\/)?main|functions\/(bundle\/)?standalone)\.(ts|mjs)$/.test(word))
 }

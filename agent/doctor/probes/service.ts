@@ -11,7 +11,7 @@ import type { Seen, ServiceFacts, UnitFacts } from '../facts.ts'
 import { look } from './look.ts'
 import { isTrustedListener } from './ports.ts'
 
-/** Looks at the service: its data, its process, its units, and what it says of itself. */
+/** Looks at the service's data, its process, its units, and its own report. */
 export async function probeService(dataDir: string, front: FrontAddress): Promise<ServiceFacts> {
   const database = join(dataDir, 'boxyard.db')
   const facts = await look(() => (existsSync(database) ? inspectDatabase(database) : null))
@@ -66,7 +66,7 @@ function causeOf(error: unknown): string {
   return typeof code === 'string' ? code : cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Finds the process that has locked a file, by the kernel's list of locks: to try would disturb an agent that starts. */
+/** Finds the process that has locked a file, by the kernel's list of locks. Trying the lock would disturb an agent that starts. */
 function findHolder(path: string): { pid: number; unit: string | null } | null {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
   if (inode === undefined) return null
@@ -86,7 +86,7 @@ async function readUnits(): Promise<UnitFacts[] | null> {
   return parseUnits(stdout)
 }
 
-// The agent of the package has its log there alone. Empty for the deployment of a checkout, or if it cannot be read.
+// The agent of the package logs only there. Empty for the deployment of a checkout, or if it cannot be read.
 async function readJournal(dataDir: string): Promise<string> {
   if (packagedDataDir() !== dataDir) return ''
   const options = ['-u', SERVICE_UNITS[0] ?? '', '-o', 'cat', '-n', '2000', '-q', '--no-pager']

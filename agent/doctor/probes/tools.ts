@@ -50,7 +50,7 @@ interface Tool {
   isNeeded?(use: { bases: readonly string[]; isEmbedded: boolean; hasAcme: boolean; hasLxcfs: boolean }): boolean
 }
 
-/** Programs that the agent starts. The versions are those of Debian 12, the oldest that it runs on. */
+/** Programs that the agent starts. The versions come from Debian 12, the oldest that it runs on. */
 const TOOLS: readonly Tool[] = [
   { name: 'crun', package: 'crun', minVersion: CRUN_MIN_VERSION, versionArgs: ['--version'] },
   { name: 'btrfs', package: 'btrfs-progs', minVersion: '6.2', versionArgs: ['--version'] },

@@ -13,7 +13,7 @@ export interface SupportFile {
   text: string
 }
 
-/** Gathers what helps to find a fault. What cannot be read says why in its place. Never rejects. */
+/** Collects files that help to find a fault. A file that cannot be read has the reason in its place. Never rejects. */
 export async function gatherFiles(deps: DoctorDeps): Promise<SupportFile[]> {
   const { agent, front } = deps.settings
   const report = await examine(deps, false)

@@ -2,8 +2,9 @@
 export type RedactText = (text: string) => string
 
 /**
- * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON, JSON in a string of JSON,
- * URLs, base64 and hexadecimal write them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
+ * Returns a function that replaces `secrets` (of at least 6 characters) wherever they occur. It finds them also as JSON, JSON in a string
+ * of JSON, URLs, base64 and hexadecimal write them. It also replaces all text that has the shape of a secret. Takes time by the length of
+ * the text, however many secrets there are. Pure.
  */
 export function createRedactor(secrets: Iterable<string>): RedactText {
   const byStart = new Map<string, Bucket>()
@@ -53,8 +54,8 @@ function scrubShapes(text: string): string {
 const MIN_CHARACTERS = 6
 const REDACTED = '[redacted]'
 /**
- * Keys in PEM, whole or cut off; tokens; credentials in headers, URLs, settings and JSON; key ids of S3. Each repetition that can begin at
- * many places is bounded, so that no text takes time by the square of its length.
+ * Matches keys in PEM, whole or cut off, and tokens. Matches credentials in headers, URLs, settings and JSON, and key ids of S3. Each
+ * repetition that can begin at many places is bounded, so that no text takes time by the square of its length.
  */
 const SHAPES: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^]*?(-----END \1PRIVATE KEY-----|$)/g, REDACTED],

@@ -9,7 +9,7 @@ import { gatherFiles, type SupportFile } from './contents.ts'
 import { createRedactor } from './scrub.ts'
 import { collectSecrets } from './secrets.ts'
 
-/** `support [FILE]`: writes an archive for those who are to find a fault, and returns 0; 1 if it cannot, 2 for wrong options. */
+/** `support [FILE]`: writes an archive for people who investigate a fault. Returns 0, 1 if it cannot, 2 for wrong options. */
 export async function runSupportCommand(
   deps: DoctorDeps,
   args: readonly string[],
@@ -59,9 +59,9 @@ function parse(args: readonly string[]): { file: string | undefined; help: boole
   }
 }
 
-// Returns the archive: the target is written by its descriptor alone, since who owns its directory may put a link in its place.
+// Returns the archive. The caller writes the target only by its descriptor, since the owner of its directory may put a link in its place.
 async function packFiles(files: readonly SupportFile[], signal: AbortSignal): Promise<Buffer> {
-  // mkdtemp makes it for its owner alone.
+  // mkdtemp gives only its owner access.
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-support-'))
   try {
     for (const { name, text } of files) {

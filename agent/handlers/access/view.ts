@@ -6,7 +6,7 @@ import type { Caller } from '../../core/common/caller.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import { viewBounds } from '../common/bounds.ts'
 
-/** Returns what a token may do in the form of the API, and which one it stands for if it is a session. */
+/** Returns the rights of a token in the form of the API, and the token that created it if it is a session. */
 export function viewMe(
   token: Pick<Caller, 'tokenId' | 'tokenName' | 'projects' | 'permissions' | 'expiresAt'>,
   stoodFor: Pick<TokenRecord, 'id' | 'name' | 'expiresAt'> | null,

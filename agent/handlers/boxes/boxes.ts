@@ -31,7 +31,7 @@ export interface BoxHandlersDeps extends BoxMetricsDeps {
   boxes: Boxes
   replies: BoxReplies
   scheduling: Scheduling
-  /** What boxes have whose request leaves it out. */
+  /** Defaults for fields that a request leaves out. */
   defaults: Pick<BoxDefaults, 'config'>
   limits: { pidsPerBox: number }
 }
@@ -93,7 +93,7 @@ function schedulingOf(
   const { cpus, ram_mb } = defaults.config
   const given = body.config ?? {}
   const config = { cpus: given.cpus ?? cpus, ram_mb: given.ram_mb ?? ram_mb, region: given.region ?? null }
-  // Who waits for nothing must not wait for the scheduler.
+  // A request that waits for nothing must not wait for the scheduler.
   const isBound = node !== undefined || (fork ?? null) !== null || (mounts ?? []).length > 0 || query.wait_seconds === 0
   return { project, name, config, isBound }
 }
@@ -145,7 +145,7 @@ function pathOf({ project, name }: BoxRef): string {
   return `/v1/projects/${project}/boxes/${name}`
 }
 
-/** RFC 9110, section 15.5.20: another cell is to make it. Never seen by a client. */
+/** RFC 9110, section 15.5.20. Another cell must create it. No client ever sees it. */
 const MISDIRECTED = 421
 const READ_ONLY = [
   ...['id', 'name', 'project', 'status', 'state', 'created_at', 'updated_at', 'base', 'fork_of', 'node'],

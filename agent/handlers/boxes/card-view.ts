@@ -5,13 +5,13 @@ import type { Cell, KeptHome } from '../../ports/fleet/directory.ts'
 
 export interface CardViewOptions {
   address: EdgeAddress
-  /** That of new boxes. */
+  /** The grace period of new boxes. */
   gracePeriodSeconds: number
 }
 
 /**
- * Returns the Box of the API for a box whose cell does not answer, as far as its card tells: what it was made with. Null for a home
- * without a card. `cell` null: that cell has no agent.
+ * Returns the Box of the API for a box whose cell does not answer. Shows how the box was created, from its cached summary. Null for an
+ * ownership record without a summary. `cell` null: that cell has no agent.
  */
 export function viewBoxCard(
   home: KeptHome,

@@ -14,7 +14,7 @@ export interface BoxReplies {
   view(record: BoxRecord, caller: Caller): Box
   /** Answers a mutation that has taken effect. */
   done(caller: Caller, record: BoxRecord): Reply
-  /** Answers a mutation; adds the operation to wait on if it has not taken effect yet. */
+  /** Answers a mutation. Adds the operation to wait on if it has not taken effect yet. */
   reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
 }
 
@@ -51,7 +51,7 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
     done,
     reply: async (caller, { record, isSettled }, unsettled) => {
       if (isSettled) return done(caller, record)
-      // The desired state is durable already: an operation that cannot be recorded does not undo it.
+      // The desired state is durable already. An operation that cannot be recorded does not undo it.
       const operation = await operations.begin(unsettled.kind, record, unsettled.request.receivedAt).catch(() => null)
       const headers = operation === null ? {} : operationLocation(operation)
       return { ...done(caller, record), status: unsettled.status, headers }

@@ -25,16 +25,16 @@ export interface Call<K extends OperationId> extends RequestConditions {
   body: Operations[K]['body'] extends z.ZodType ? z.output<Operations[K]['body']> : undefined
   /** Null only for an operation that needs no token, called without one. */
   caller: Operations[K]['permission'] extends null ? Caller | null : Caller
-  /** Path and query as sent, without a ticket. When it came, ms since the epoch; whether another cell has chosen this one for it. */
+  /** Path and query as sent, without a ticket. When it came, in ms since the epoch. Whether another cell has chosen this one for it. */
   request: { operationId: string; target: string; receivedAt: number; isPlaced: boolean }
   /** The only box that a ticket allows. Null: any box of that name. */
   boundBoxId: string | null
-  /** The streamed body of an operation that takes bytes; iteration throws if it breaks off or was altered. */
+  /** The streamed body of an operation that takes bytes. Iteration throws if it breaks off or was altered. */
   bytes: AsyncIterable<Uint8Array> | null
   idempotencyKey: string | null
   /**
-   * Stores the read that answers a repeat of this request before the answer is known, so that work under way is not started again
-   * even if this process dies. Does nothing without an Idempotency-Key.
+   * Stores the read that answers a repeat of this request before the answer is known. Work under way then runs only once, even if this
+   * process dies. Does nothing without an Idempotency-Key.
    */
   remember(read: ReplayRead): Promise<void>
   /**
@@ -58,7 +58,7 @@ export interface Reply {
   etag?: string
   /** The body of a replay, without secrets. */
   replayBody?: unknown
-  /** A replay reads this, or a field of it, instead: for bodies too large or too secret to store. */
+  /** A replay reads this, or a field of it, instead. Use it for bodies too large or too secret to store. */
   replayRead?: ReplayRead
 }
 
@@ -67,13 +67,16 @@ export interface ReplayRead {
   operation: 'getExec' | 'getBox'
   params: Record<string, string>
   query: Record<string, unknown>
-  /** Path of what is read, if it can be under way: while its `status` is `running`, the replay is 202 with it as `Operation-Location`. */
+  /**
+   * Path of the resource to read, if it can be under way. While its `status` is `running`, the replay is 202 with it as
+   * `Operation-Location`.
+   */
   location?: string
-  /** The only field to read, while that resource still exists. The others are those of `replayBody`. */
+  /** The only field to read, while that resource still exists. `replayBody` has the others. */
   field?: 'environment'
 }
 
-/** One handler for every operation of the table: a missing one does not compile. */
+/** One handler for every operation of the table. If one is missing, the code does not compile. */
 export type Handlers = { [K in Exclude<OperationId, StreamId>]: (call: Call<K>) => Promise<Reply> }
 
 /** One handler for every WebSocket operation. Its errors are answered before the upgrade. */

@@ -58,7 +58,7 @@ interface ServerSentEvent {
   data: unknown
 }
 
-/** Encodes an event on one `data` line: JSON has no line breaks. */
+/** Encodes an event on one `data` line, since JSON has no line breaks. */
 function encodeEvent({ cursor, name, data }: ServerSentEvent): string {
   const event = name === undefined ? '' : `event: ${name}\n`
   const id = cursor === null ? '' : `id: ${cursor}\n`

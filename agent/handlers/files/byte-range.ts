@@ -7,8 +7,8 @@ export interface ByteRange {
 }
 
 /**
- * Parses a Range header for a resource of `size` bytes: one range of bytes, or null for all of them if the header has another unit,
- * is malformed or names several ranges, and may be ignored (RFC 9110 §14.2). A pure function.
+ * Parses a Range header for a resource of `size` bytes. Returns one range of bytes, or null for all of them. Null if the header may be
+ * ignored (RFC 9110 §14.2), because it has another unit, is malformed or names several ranges. A pure function.
  * @throws ServiceError `range_not_satisfiable`, with Content-Range
  */
 export function rangeOf(header: string | null, size: number): ByteRange | null {

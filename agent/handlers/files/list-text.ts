@@ -3,9 +3,7 @@ import type { FileEntry } from '../../ports/files/files.ts'
 import { formatPath } from './paths.ts'
 import { formatMode } from './view.ts'
 
-/**
- * Builds the JSON text of a listing: keeping thousands of entry objects alive would cost more than everything else in the request.
- */
+/** Builds the JSON text of a listing. Keeping thousands of entry objects alive would cost more than everything else in the request. */
 export interface ListText {
   add(entries: Iterable<FileEntry>): void
   /** Returns the whole text, with the fields of `more` after the list. */

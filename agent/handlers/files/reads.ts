@@ -12,7 +12,7 @@ import { viewFile } from './view.ts'
 
 type ReadHandlers = Pick<Handlers, 'readFile' | 'readArchive'>
 
-/** Handles reads of file content; redirects an answer that a function cannot carry to the data address. */
+/** Handles reads of file content. Redirects an answer that a function cannot carry to the data address. */
 export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
   return {
     readFile: async (call) => {

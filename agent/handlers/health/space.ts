@@ -14,7 +14,7 @@ export function createSpaceHandlers(storage: Storage): Pick<Handlers, 'getStorag
   }
 }
 
-// What projects share is shown to tokens of all projects: it tells of what others do.
+// Only tokens of all projects see what projects share, because it reveals what others do.
 function viewReport(
   { capacity, condition, boxes, volumes, bases, projects, orphans, deleting }: StorageReport,
   { isWhole }: { isWhole: boolean },

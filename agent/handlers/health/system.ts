@@ -32,7 +32,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
   let openApi: Buffer | null = null
   return {
     getHealth: async ({ caller }) => {
-      // A report starts programs: operators alone have one made for each request.
+      // A report starts programs, so only operators get a new one for each request.
       const report = await (caller?.projects === '*' ? deps.health() : sharedHealth())
       const status = report.status === 'unavailable' ? 503 : 200
       return { status, body: caller ? viewHealth(report, { isWhole: caller.projects === '*' }) : viewStatus(report) }

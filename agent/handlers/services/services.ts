@@ -103,7 +103,7 @@ export function createServiceReplies(address: EdgeAddress): ServiceReplies {
   }
 }
 
-// Shows environments with `write`, as those of boxes, and output with `exec`, as logs.
+// Shows environments with `write`, as for boxes, and output with `exec`, as logs.
 function visibleTo({ permissions }: Caller): Omit<ServiceViewOptions, 'address'> {
   return { withEnvironment: permissions.includes('write'), withOutput: permissions.includes('exec') }
 }

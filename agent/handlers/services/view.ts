@@ -10,7 +10,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, Readiness, ServiceSpec } from '../../ports/store/services.ts'
 import { encodeOutput, type TextEncoding } from '../common/output.ts'
 
-/** Selects what a view shows: environments, and output; and the address that URLs are made of. */
+/** Selects whether a view shows environments and output, and has the address that URLs are made of. */
 export interface ServiceViewOptions {
   withEnvironment: boolean
   withOutput: boolean
