@@ -2,17 +2,20 @@
 export interface ClusterFacts {
   /** Measured at the call or some seconds before. Resolves within seconds even if the cluster hangs. */
   report(): Promise<ClusterReport>
-  /** Whether this node takes new boxes, as the cluster says it now. @throws ServiceError `runtime_unavailable` if it cannot be asked */
+  /**
+   * Returns whether this node accepts new boxes, as the cluster reports now. @throws ServiceError `runtime_unavailable` if it cannot be
+   * asked
+   */
   place(): Promise<NodePlace>
-  /** Calls `listener` each time that the cluster has no place for a box. Returns its removal. */
+  /** Calls `listener` each time that the cluster has no place for a box. Returns a function that removes it. */
   onRefusal(listener: () => void): () => void
 }
 
 /** Room for new boxes on a node. */
 export interface NodePlace {
-  /** Number of pods that are ready for boxes to come. */
+  /** Number of pods that are ready for new boxes. */
   warm: number
-  /** Why the node takes none, in the words of the cluster. Null: it takes them. */
+  /** Why the node accepts no boxes, as the cluster reports it. Null: it accepts them. */
   refusal: string | null
 }
 

@@ -9,8 +9,8 @@ export interface ExecExit {
   /** True if the box's memory limit killed it. */
   outOfMemory: boolean
   /**
-   * Number of processes that the memory limit killed while it ran: of the command, where its own cgroup counts them (version 2, nesting), else
-   * of its box. Absent: none.
+   * Number of processes that the memory limit killed while it ran. Counts the command's processes where its own cgroup counts them
+   * (version 2, nesting), else the box's. Absent: none.
    */
   oomKills?: number
   /** Why it could not start, where clients must distinguish this from other exits. Absent: it started, or the output has the reason. */

@@ -5,7 +5,7 @@ export interface NetworkMember {
   name: string
   /** True: it may change its network namespace, which is therefore given to no other box. Absent is false. */
   nesting?: boolean
-  /** Mbit/s each way. Null: unlimited, as absent. */
+  /** Mbit/s each way. Null or absent: unlimited. */
   mbps?: number | null
 }
 

@@ -25,7 +25,7 @@ export interface BoxSpec extends BoxLimits {
   nesting: boolean
   /** True: it has never run, and its root may still identify it as another box. */
   isNew: boolean
-  /** True: the files in its root that name it and its resolvers are to be written, whatever is there. */
+  /** True: overwrite the files in its root that hold its name and its resolvers. */
   writesNames: boolean
   /** Mounts made before anything but init runs. Parents come before their children. */
   mounts: readonly BoxMount[]
@@ -86,7 +86,7 @@ export interface ExecRequest {
   endsWhole?: boolean
   /** True: a crash may leave a core dump in the box, where the host's kernel is set to write files. */
   dumpsCore?: boolean
-  /** The accounts, beside its box, that share what is bounded. */
+  /** The accounts, beside its box, that share bounded resources. */
   accounts?: readonly string[]
 }
 
@@ -248,7 +248,7 @@ export interface Runtime {
   mounts(id: string): Promise<BoxMount[]>
   /** Lists present problems that boxes run with. */
   problems(): Promise<RuntimeProblem[]>
-  /** Returns for how long boxes stood still because of their `DiskBounds`, summed over all since this process opened the runtime. */
+  /** Returns how long `DiskBounds` have stalled boxes, summed over all since this process opened the runtime. */
   pausedSeconds(): number
   /** Returns how many processes of boxes the kernel killed for want of memory, of all boxes since this process opened the runtime. */
   oomKills(): number

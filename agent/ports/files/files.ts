@@ -7,7 +7,7 @@ export type FilePath = Uint8Array
  */
 export interface FilesRoot {
   boxId: string
-  /** The accounts of the request, among which long transfers are shared. */
+  /** The accounts of the request that share long transfers. */
   accounts?: readonly string[]
   /** Set if the trees belong to a snapshot. The running box is then ignored. */
   isSnapshot?: true
@@ -100,13 +100,13 @@ export interface UnpackReport {
 
 /**
  * Reads and writes the files of boxes, running or not. The kernel resolves every path inside the box's root. It follows the box's links,
- * but no magic links and none out of the root, and refuses all filesystems except the box's disks (/proc, /sys). Nothing that the box
- * does during a call lets it read or change anything outside. Writes are all or nothing, and durable when the promise resolves.
+ * but no magic links and none out of the root. It refuses filesystems other than the box's disks, such as /proc and /sys. Nothing that
+ * the box does during a call lets it read or change anything outside. Writes are all or nothing, and durable when the promise resolves.
  *
  * All methods throw `file_not_found`, `not_a_directory`, `path_invalid` (loops, non-files, not on a disk of the box). Writes also throw:
  * - `storage_full`, or `path_invalid` on a read-only volume.
- * - `box_busy` if another attempt may succeed. The box stops or starts, or one of its processes renames directories on the way or holds a
- *   lease on the file.
+ * - `box_busy` if another attempt may succeed, because the box stops or starts, or one of its processes renames directories on the way or
+ *   holds a lease on the file.
  *
  * Archives, transfers of files larger than 64 KiB, lists of more than one level, removals of trees and restores throw `rate_limited`
  * while too many are under way.
@@ -128,7 +128,7 @@ export interface Files {
    * anything is removed, for the root, a mount, or a tree with a mount in it.
    */
   remove(root: FilesRoot, path: FilePath, options: { recursive: boolean }): Promise<void>
-  /** Renames. Throws `name_taken` if the target exists, unless `overwrite`. `path_invalid` across disks. */
+  /** Renames. Throws `name_taken` if the target exists, unless `overwrite`, and `path_invalid` across disks. */
   move(root: FilesRoot, from: FilePath, to: FilePath, options: { overwrite: boolean }): Promise<FileFacts>
   /** Creates a directory. Succeeds if it exists. */
   makeDirectory(

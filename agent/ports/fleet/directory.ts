@@ -27,7 +27,7 @@ export interface Directory {
    */
   readKept(name: HomeName): Promise<KeptHome | null>
   /**
-   * Lists what is kept of the names that a cell has, of one project or with null of all, page by page, in no order.
+   * Lists the stored records of a cell's names, page by page, in no order. `project` null selects all projects.
    * @throws ServiceError `runtime_unavailable` if it cannot be read now
    */
   homesOf(query: { cell: string; kind: HomeName['kind']; project: string | null }): AsyncIterable<KeptHome[]>

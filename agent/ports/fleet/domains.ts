@@ -16,8 +16,8 @@ export interface Domains {
    */
   ofBox(uid: string): Promise<ReadonlyMap<string, DomainOwner>>
   /**
-   * Claims a host. `find` knows of it at once. For an owner who has it already it changes nothing, so that a claim whose outcome is
-   * unknown is made again.
+   * Claims a host. `find` knows of it at once. Changes nothing if the owner has it already, so that a claim with an unknown outcome can
+   * be repeated.
    * @throws ServiceError `domain_taken` if another box or service has it, `runtime_unavailable` if it cannot be written now
    */
   claim(host: string, owner: DomainOwner): Promise<void>

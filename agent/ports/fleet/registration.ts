@@ -1,7 +1,7 @@
-/** Writes what the fleet knows of this cell. Every call may be repeated. */
+/** Publishes this cell to the fleet. Every call can be repeated. */
 export interface Registration {
   /**
-   * Writes down that this cell is on this node. The fleet may refuse other writes of the cell for some milliseconds after that.
+   * Records that this cell is on this node. The fleet may refuse other writes of the cell for some milliseconds after that.
    * @throws ServiceError `runtime_unavailable` if that cannot be written now, or the cell belongs to another node
    */
   join(): Promise<void>
@@ -17,7 +17,7 @@ export interface Registration {
   report(status: CellStatus): Promise<boolean>
 }
 
-/** Where a cell is reached. */
+/** The addresses of a cell. */
 export interface CellAddresses {
   /** Base URL of its channel. */
   channelUrl: string

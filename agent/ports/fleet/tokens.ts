@@ -18,15 +18,15 @@ export interface FleetToken {
   /** True: a session of the web console. It acts for `createdBy`, which owns the tokens created in it. Absent: not a session. */
   isSession?: true
   /**
-   * The session in which `createdBy` created it, or that started a session. Absent: none. Revoking that session revokes it too, but a
-   * sign-out of it does not.
+   * The session in which `createdBy` created it. For a session, the session that it was started with. Absent: none. Revoking that session
+   * also revokes this token, but signing out of it does not.
    */
   session?: string
   /** When a sign-out ended it, without its descendants. Absent: none did. */
   signedOutAt?: number
 }
 
-/** Revokes a token and all tokens created with it, or in it if it is a session. It is never taken back. */
+/** Records that a token is revoked, with all tokens created with it, or in it if it is a session. It is never taken back. */
 export interface FleetRevocation {
   /** Id of the token. */
   token: string
@@ -73,7 +73,7 @@ export interface FleetTokens {
 
 /** Receives the changes that the cells of a fleet send each other, one call at a time. A lost connection results in another full list. */
 export interface FleetView<T> {
-  /** Takes all there is, page by page, in the place of what it has. Fails if the pages do. The list is then sent again. */
+  /** Replaces its contents with the whole list, page by page. Fails if the pages fail, and then gets the list again. */
   replaceAll(pages: AsyncIterable<readonly T[]>): Promise<void>
   /** Takes one that was added or changed. */
   put(item: T): void

@@ -62,7 +62,7 @@ export interface CowFilesystem {
   send(request: SendRequest): AsyncIterable<Uint8Array>
   /**
    * Creates the writable subvolume `name` from a chain of such streams, each with the one before as its parent, the first with none.
-   * Receives into the subvolume `container`, which it creates: the caller destroys it, and after a failure both.
+   * Receives into the subvolume `container`, which it creates. The caller destroys that, and after a failure both.
    */
   receive(request: ReceiveRequest): Promise<void>
   /** Runs `work`, whose writes reach the disk before it ends. Rejects with `internal` if the disk refused a write while it ran. */
@@ -113,7 +113,7 @@ export interface ReceiveRequest {
   signal?: AbortSignal | undefined
 }
 
-/** Bytes of data extents on the disk, compressed. Without metadata and the small files that are inlined in it. */
+/** Bytes of data extents on the disk, compressed. Excludes metadata and the small files inlined in it. */
 export interface SubvolumeUsage {
   /** Size of the extents it refers to, shared or not. */
   sizeBytes: number

@@ -10,13 +10,13 @@ export type ChangeKind = 'added' | 'modified' | 'deleted' | 'renamed'
  */
 export interface TreeChange {
   kind: ChangeKind
-  /** Absolute path in the later tree. If deleted, in the earlier one. */
+  /** Absolute path in the later tree, or in the earlier one if deleted. */
   path: FilePath
   /** If renamed, its path in the earlier tree, else null. */
   from: FilePath | null
   /** If renamed: true if it was also modified. */
   isModified: boolean
-  /** Type in the later tree. If deleted, in the earlier one. */
+  /** Type in the later tree, or in the earlier one if deleted. */
   type: FileKind
   sizeBytes: number
 }

@@ -41,13 +41,13 @@ export interface BaseUse {
 export interface BaseStore {
   /** Records a base and drops the tombstone of its subvolume, in one commit. Null if the name is taken. */
   insert(base: NewBase): Promise<BaseRecord | null>
-  /** Returns a base of a project. For null a shared one. */
+  /** Returns a base of a project, or for null a shared one. */
   get(project: string | null, name: string): Promise<BaseRecord | null>
   list(query: BaseQuery): Promise<{ records: BaseRecord[]; hasMore: boolean }>
   all(): Promise<BaseRecord[]>
   /** Returns the version that the next base of a name gets. */
   nextVersion(project: string | null, name: string): Promise<number>
-  /** Counts the bases of a project, without copies. For null the shared ones. */
+  /** Counts the bases of a project, or for null the shared ones, without copies. */
   count(project: string | null): Promise<number>
   /** Records how many bytes a base refers to. */
   measure(id: string, sizeBytes: number): Promise<void>

@@ -113,9 +113,9 @@ export interface BoxStore {
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
   /**
-   * Commits a restore, and drops the tombstones of the new subvolumes. Returns one of:
-   * - `changed`: box or volume changed since, or the box is gone.
-   * - `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending restore of one.
+   * Commits a restore, and drops the tombstones of the new subvolumes. Returns `changed` if box or volume changed since, or the box is
+   * gone. Returns `volume_in_use` if another box has a pending restore of one of the volumes. Also if a box has one that is not in
+   * `given` and not stopped.
    */
   swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>

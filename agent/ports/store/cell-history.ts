@@ -16,7 +16,7 @@ export interface EventBounds {
   oldest: number
   /** The number of the newest event ever. */
   newest: number
-  /** After this one comes the first from the time that was asked for, or the oldest kept. */
+  /** The number before the first event of the requested time, or before the oldest kept. */
   begin: number
   /** The newest event from before the cell joined a fleet, or 0 if there is none. */
   aloneThrough: number
@@ -32,7 +32,7 @@ export interface CellHistory {
    */
   bounds(query: { scope: EventScope; since: number | null }): Promise<EventBounds>
   /**
-   * Reads on until `limit` events match or there are no more. With fewer, once some match and 10,000 or so were looked at.
+   * Reads until `limit` events match or there are no more. Returns fewer once some match and it has scanned about 10,000.
    * @throws ServiceError `cursor_expired`, `agent_unavailable`
    */
   readEvents(scan: EventScan): Promise<EventPage>
@@ -47,6 +47,6 @@ export interface CellHistory {
 export interface OtherHistories {
   /** Returns the histories of all known cells, reachable or not. */
   cells(): readonly CellHistory[]
-  /** Calls `listener` soon after another cell, of whose events some were read lately, has written new ones. */
+  /** Calls `listener` soon after another cell has written new events, if its events were read lately. */
   onCommit(listener: CommitListener): () => void
 }

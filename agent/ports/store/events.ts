@@ -3,7 +3,7 @@ export interface Actor {
   tokenId: string
   tokenName: string
   requestId: string
-  /** The accounts of the request, among which what is bounded is shared. */
+  /** The accounts of the request that share bounded resources. */
   accounts?: readonly string[]
   /** Absent: work after a wait runs at once. */
   inTurn?: InTurn

@@ -76,7 +76,7 @@ export interface InstanceRecord {
   failures: number
 }
 
-/** A version that has to become ready. */
+/** A version that must become ready. */
 export interface CandidateRecord extends InstanceRecord {
   /** The longest from a start until it is ready, ms. */
   readyMs: number
@@ -133,7 +133,7 @@ export interface ServiceOutline extends Pick<ServiceRecord, 'boxId' | 'name' | '
   retired: InstanceOutline[]
 }
 
-/** One version of a service, with its last run alone. */
+/** One version of a service, with only its last run. */
 export interface InstanceOutline {
   spec: Pick<ServiceSpec, 'port' | 'protocol'>
   fork: Pick<ForkRecord, 'boxId'> | null
@@ -149,16 +149,16 @@ export type StartSlot = 'active' | CandidateSlot
 
 /** Stores services by box and name, and deletes them with their box. All writes are durable when they resolve. */
 export interface ServiceStore {
-  /** Inserts a new service. `name_taken` if the box has one of that name. `box_gone`. `too_many` above `max` in the box. */
+  /** Inserts a new service. Returns `name_taken` if the box has one of that name, `box_gone`, or `too_many` above `max` in the box. */
   insert(record: ServiceRecord, max: number): Promise<'stored' | 'name_taken' | 'box_gone' | 'too_many'>
   get(boxId: string, name: string): Promise<ServiceRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`. */
   replace(record: ServiceRecord): Promise<boolean>
-  /** As `replace`, with the domains of `record`. As `BoxStore.publish`. */
+  /** As `replace`, with the domains of `record`, like `BoxStore.publish`. */
   publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
   /** Deletes a service. False if its stored version differs. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
-  /** Returns what `of` does of one service. */
+  /** As `of`, for one service. */
   outline(boxId: string, name: string): Promise<ServiceOutline | null>
   /** Lists the services of a box by name, without reading their records. */
   of(boxId: string): Promise<ServiceOutline[]>

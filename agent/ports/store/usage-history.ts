@@ -34,7 +34,7 @@ export interface UsageHistory {
   read(boxId: string, query: UsageQuery): Promise<UsagePoint[]>
   /** Returns the latest end of an interval of a step. Null if there is none. */
   latest(stepMs: number): Promise<number | null>
-  /** Drops points of a step outside of a query, as many as take no time to speak of. Returns whether there are more. */
+  /** Drops points of a step outside of a query, few enough to take negligible time. Returns whether there are more. */
   prune(query: UsageQuery): Promise<boolean>
   /** Forgets all boxes but these. Their points go when they are old. */
   keep(boxIds: ReadonlySet<string>): Promise<void>

@@ -115,7 +115,7 @@ export interface RecordUsage {
 export interface QuotaStore {
   get(project: string): Promise<QuotaRecord | null>
   set(project: string, record: QuotaRecord): Promise<void>
-  /** Lists projects that have something. A project with only failed backups is not listed for them. */
+  /** Lists projects that have something. Failed backups do not count. */
   list(query: ProjectQuery): Promise<{ records: ProjectUse[]; hasMore: boolean }>
   /** Sums the records of a project. Null: of the whole deployment. */
   usage(project: string | null): Promise<Usage>
