@@ -72,7 +72,7 @@ export async function runRenewCommand(deps: DeploymentDeps, args: readonly strin
   const { clock, settings } = deps
   const { dataDir } = settings
   requireDeployment(dataDir)
-  // A running agent does it itself, since its edge has to forget what the old token opened.
+  // A running agent does it itself, since its edge must forget sessions of the old token.
   const answer = await askRunningAgent(settings, { kind: 'renew', revokes: values.revoke })
   const finish = (endsAt: number): number => {
     print(`Wrote a new token to ${dataDir}/admin.token. It expires at ${new Date(endsAt).toISOString()}.`)
@@ -136,7 +136,7 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   })
 }
 
-/** Returns what would be locked out by dropping the old keys, as sentences. Null if nothing would. */
+/** Returns sentences about the tokens or the front that would lose access if the old keys were dropped. Null if none would. */
 async function obstacleTo(
   kind: 'token' | 'channel',
   { settings, clock }: DeploymentDeps,

@@ -66,7 +66,7 @@ async function renewOnce(deps: AdminTokenDeps): Promise<void> {
   if (isWhole && claims.exp !== null && claims.exp * 1000 - clock.now() > LIFE_MS - DAY_MS) return
   const token = await tokens.renew(claims.jti, endOf(clock))
   if (token === null) return
-  // All copies of a token without an end have its id: that ends, and the file gets a token of another.
+  // All copies of a token without an end have its id. So that token ends, and the file gets one of another id.
   if (claims.exp === null || !isWhole) await writeNew(deps)
   else writeDurably(pathIn(dataDir), `${token}\n`)
 }
@@ -84,7 +84,7 @@ export function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: bool
     const write = (): void => writeDurably(pathIn(dataDir), `${token}\n`)
     if (claims !== null) {
       await tokens.revokeOwn(claims.jti).catch(async (error: unknown) => {
-        // It is revoked all the same where only the edge did not answer.
+        // The token is revoked even if only the edge did not answer.
         const isAlive = await tokens.checkAlive(claims.jti).then(
           () => true,
           () => false,

@@ -85,7 +85,7 @@ export async function startAgent(
       return drivers.cluster.onRefusal(tell)
     },
   })
-  // Until a front is there and asks, it needs the processor more, as at boot.
+  // Warms up only after the first request. Before that, a starting front needs the CPU more, as at boot.
   channel.once('request', (_request, response) => {
     response.once('close', () => {
       if (!state.isDraining) drivers.warmUp()
@@ -103,7 +103,7 @@ export async function startAgent(
 
 type Version = HandlerParts['version']
 
-// For the few that a library needs at once.
+// Covers the few descriptors that a library needs at once.
 const RESERVED_DESCRIPTORS = 64
 const EXEC_END_MS = 2_000
 const CLOSE_MS = 15_000

@@ -28,7 +28,7 @@ import type { Drivers } from './drivers.ts'
 
 /** The gateway in front of the channel's dispatch in a fleet. */
 export interface FleetDoor extends Pick<Entry, 'passUpgrade'> {
-  /** Wraps the handler of what this cell answers itself. */
+  /** Wraps this cell's own handler. */
   wrap(here: HttpHandler): HttpHandler
 }
 
@@ -38,7 +38,7 @@ export interface DoorParts extends Pick<ReceptionDeps, 'turns' | 'rateLimit' | '
   drivers: Pick<Drivers, 'filesystem'>
   directory: Directory
   bodies: BodyBudget
-  /** Answers what cannot be passed on. */
+  /** Answers requests that cannot be proxied. */
   refuse: Refuse
   /** Returns the box that a cached summary describes. */
   viewBox: CardsDeps['viewBox']
@@ -100,7 +100,9 @@ export function openLinks(settings: Pick<AgentSettings, 'channelTls'>): CellLink
   return createCellLinks({ tls: readLinkTls(settings) })
 }
 
-/** Reads by what certificates cells know each other's channels. Null: they speak plain HTTP. @throws Error for a file that is not there */
+/**
+ * Reads the certificates with which cells authenticate each other's channels. Null: they use plain HTTP. @throws Error for a missing file
+ */
 export function readLinkTls({ channelTls }: Pick<AgentSettings, 'channelTls'>): LinkTls | null {
   if (channelTls === null) return null
   const { ca, cert, key } = channelTls

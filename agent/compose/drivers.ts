@@ -35,7 +35,7 @@ export interface Drivers extends World {
   backupStore: BackupStore
   registry: ImageRegistry
   prober: Prober
-  /** Starts in the background what first requests would wait for. Call once requests are answered, which it would delay. */
+  /** Starts in the background what first requests would wait for. Call it once requests are answered, since it would delay that. */
   warmUp(): void
 }
 
@@ -85,7 +85,7 @@ export function endHostLxcfs({ runDir }: DataDirectory): Promise<void> {
   return endLxcfs(runDir)
 }
 
-/** Ends the edge of a deployment, also one that another agent started, with all its connections. */
+/** Ends the edge of a deployment with all its connections, even an edge that another agent started. */
 export function endHostEdge({ runDir }: DataDirectory): Promise<void> {
   return endEdge(runDir)
 }

@@ -47,7 +47,7 @@ export interface Fleet {
   join(told: {
     addresses: Omit<CellAddresses, 'version' | 'region'>
     measure(): Promise<CellStatus>
-    /** Has `tell` called when what `measure` returns has changed much. Returns what ends that. */
+    /** Calls `tell` when the result of `measure` has changed much. Returns a function that ends this. */
     onChange(tell: () => void): () => void
     reconciler: Destroyer
   }): Promise<void>
@@ -174,7 +174,10 @@ interface Published {
   clock: Clock
 }
 
-/** Brings the directory up to date with the records here, and what came back to it that is gone, whenever it may be of an earlier time. */
+/**
+ * Updates the directory with the records here. Whenever its state may be an earlier one, also releases entries that came back though
+ * their records are gone.
+ */
 function createPublishing(published: Published): {
   publish(): Promise<HealthFault[]>
   onDoubt(listener: () => void): () => void
@@ -202,7 +205,10 @@ function createPublishing(published: Published): {
   }
 }
 
-/** Claims what the fleet has lost, drops copies of what it has no more, and returns the names and domains that another has by now. */
+/**
+ * Claims names that the fleet has lost, and drops copies of bases that it no longer has. Returns the names and domains that another cell
+ * has by now.
+ */
 async function publishOwn(published: Published): Promise<HealthFault[]> {
   const faults: HealthFault[] = []
   const onConflict = ({ kind, project, name, uid }: NamedHome | NamedBase, problem: string): void => {

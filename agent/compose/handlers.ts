@@ -234,7 +234,7 @@ interface StorageParts {
   defaults: BoxDefaults & { volumeSizeGb: number }
 }
 
-/** Returns the configuration of a box for what a request leaves out. */
+/** Returns the defaults of a box's configuration for fields that a request leaves out. */
 function defaultConfig({ region, limits }: AgentSettings): BoxDefaults['config'] {
   const { networkMbps: network_mbps, diskMbps: disk_mbps, diskIops: disk_iops } = limits
   const own = { nesting: false, shm_mb: null, core_dumps: false }

@@ -28,7 +28,7 @@ export interface HistoryParts {
   auditLog: AuditLog
   /** Wraps the handler of the channel, so that other cells can read the history of this one. */
   wrapChannel(handler: HttpHandler): HttpHandler
-  /** Ends the streams of clients, what is read of other cells, and what these read here. */
+  /** Ends the streams of clients, the reads of other cells, and their reads here. */
   closeHistories(): void
 }
 
@@ -58,7 +58,7 @@ export async function openHistories(
   }
 }
 
-/** The events and audit logs of all cells, and the form of what clients get of them. */
+/** The events and audit logs of all cells, and their form for clients. */
 export interface WiredHistories {
   own: CellHistory
   others: OtherHistories
@@ -66,7 +66,7 @@ export interface WiredHistories {
   auditCursors: AuditCursors
   /** Wraps the handler of the channel, so that other cells can read the history of this one. */
   wrap(handler: HttpHandler): HttpHandler
-  /** Ends what is read of other cells and what they read here. */
+  /** Ends the reads of other cells and their reads here. */
   close(): void
 }
 

@@ -63,7 +63,7 @@ export async function openClusterWorld(
   }
 }
 
-/** Opens the warm pods that this agent shares with its fleet, and has the wrapper of the node bring it those that are put here. */
+/** Opens the warm pods that this agent shares with its fleet. Has the node's wrapper pass on the pods that are placed here. */
 async function openPlaces(
   { settings, closers, logger, clock }: DeploymentDeps,
   { instanceId, runDir }: DataDirectory,

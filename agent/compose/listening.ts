@@ -28,7 +28,7 @@ export function originOf(server: Server, { host, tls }: Listening): string {
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Has servers take the certificates that their files hold now, or none of them. @throws Error that names the file */
+/** Makes all servers load the current certificates from their files, or none of them. @throws Error that names the file */
 export function reloadTls(all: readonly { server: Server; tls: Listening['tls'] }[]): void {
   const changes: (() => void)[] = []
   for (const { server, tls } of all) {

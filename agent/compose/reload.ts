@@ -66,7 +66,7 @@ export function createReload(deps: ReloadDeps, environment?: Environment): (give
   }
 }
 
-/** Serves what root on this host asks of the running agent: `reload`, and `renew` for another token in `admin.token`. */
+/** Serves requests of root on this host to the running agent: `reload`, and `renew` for another token in `admin.token`. */
 export async function openControl(
   { closers, runDir }: Pick<DeploymentDeps, 'closers'> & { runDir: string },
   requests: { reload(environment: Environment): ReloadOutcome; replaceAdminToken(revokes: boolean): Promise<number> },
@@ -80,7 +80,7 @@ export async function openControl(
   closers.add('control socket', close)
 }
 
-/** `reload`: has the running agent take over the settings of this process, and prints what that changed. */
+/** `reload`: makes the running agent take over the settings of this process, and prints the changes. */
 export async function runReloadCommand(
   { settings }: DeploymentDeps,
   args: readonly string[],

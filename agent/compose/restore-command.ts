@@ -183,7 +183,7 @@ const RESTORED_SETTINGS = 'restored-settings.conf'
 /** Left by a database whose process was killed. SQLite would apply them to any file of that name. */
 const BESIDE_DATABASE = ['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal']
 const TAR_MS = 3_600_000
-/** Characters of what tar says. */
+/** Most characters of tar's messages. */
 const WORDS = 300
 const RESTORE_HELP = `Usage: admin restore FILE [--without-pool]
 

@@ -56,7 +56,7 @@ export interface ServedParts
 /** The servers of the agent. */
 export interface Served {
   channel: Server
-  /** By which others reach the channel and the data address. */
+  /** The origins of the channel and the data address. */
   origins: { channelUrl: string; dataUrl: string }
   stopServing(late: AbortSignal): Promise<void>
   reloadTls(): void
@@ -134,7 +134,7 @@ export async function serveAll(parts: ServedParts): Promise<Served> {
   return { channel, origins: { channelUrl, dataUrl }, stopServing, reloadTls: () => reloadTls(secured) }
 }
 
-/** Which hosts the data address answers for. */
+/** The hosts that the data address answers for. */
 function dataHosts(parts: ServedParts, { verifyToken }: Pick<ReceptionDeps, 'verifyToken'>): HostRule {
   const verify = (headers: HeaderMap): Promise<unknown> => verifyToken(bearerToken(headers))
   return { ...ownHosts(parts), isAuthorized: hostAuthority({ verify, match: matchTicketed() }) }

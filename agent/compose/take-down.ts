@@ -53,7 +53,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   return 0
 }
 
-// Removes nothing while something is mounted below: `rm -r` must never enter a mounted pool.
+// Removes nothing while something is mounted below, because `rm -r` must never enter a mounted pool.
 function removeRunDirectory(runDir: string): void {
   const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo'))
   const isMounted = mounts.some(({ path }) => path.startsWith(`${runDir}/`))

@@ -45,7 +45,7 @@ export async function runUninstallCommand(
   if (hasDeployment(dataDir)) await takeDown(deps, print)
   else await deps.closers.run(CLOSE_MS)
   if (isPurge) purge(dataDir, print)
-  // Other deployments of the host have theirs in it.
+  // Other deployments of the host use it as well.
   removeIfEmpty(runRoot)
   print(PROGRAM_NOTE)
   return 0
@@ -121,7 +121,7 @@ function removeIfEmpty(directory: string): boolean {
     rmdirSync(directory)
     return true
   } catch {
-    // It is not there, is a mount point, or holds something.
+    // It is missing, is a mount point, or is not empty.
     return false
   }
 }

@@ -6,7 +6,7 @@ import { absolute, flag, origin } from './variables.ts'
 export interface BackupSettings {
   directory: string
   s3: S3Settings | null
-  /** Whether backups are used that no known key has signed. */
+  /** Whether to use backups that no known key has signed. */
   acceptsUnverified: boolean
 }
 
@@ -43,7 +43,7 @@ export const BACKUP_VARIABLES = {
 type BackupVariables = z.infer<z.ZodObject<typeof BACKUP_VARIABLES>> & { BOXYARD_DATA_DIR: string }
 
 /**
- * Returns where backups go.
+ * Returns the backup store.
  * @throws Error for a bucket that is given in part, or beside a directory
  */
 export function backupsOf(env: BackupVariables): BackupSettings {

@@ -9,7 +9,7 @@ export interface FleetSettings {
   channelUrl: string | null
   /** Port for the edges of other cells, at the address of the channel. 0 picks any free port. */
   edgePort: number
-  /** How cells are chosen for what is made. */
+  /** How to choose cells for new resources. */
   placement: 'spread' | 'project'
 }
 

@@ -28,7 +28,7 @@ const quota = z
     return { boxes: null, cpus: null, ramMb: null, storageGb: null, ...Object.fromEntries(given) }
   })
 
-/** Variables that say how much of what all share one box or project gets. */
+/** Variables for the share that one box or project gets of a shared resource. */
 export const SHARE_VARIABLES = {
   BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
   BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),

@@ -26,7 +26,7 @@ function readCommit(): string | null {
   }
 }
 
-// git keeps a ref in a file of its own until it packs all into one.
+// git keeps a ref in its own file until it packs all into one.
 function readRef(ref: string): string | null {
   try {
     return readRoot(`.git/${ref}`).trim()

@@ -33,7 +33,7 @@ export async function runDoctorCommand(
   return isSound(report) ? 0 : 1
 }
 
-/** Looks at the host and makes all checks. With `fix` once more after the safe changes were made. */
+/** Looks at the host and makes all checks. With `fix`, repeats them after it has made the safe changes. */
 export async function examine({ settings, version, path, now }: DoctorDeps, fix: boolean): Promise<DoctorReport> {
   const look = async (): Promise<DoctorReport['findings']> =>
     checkAll(await probeAll({ settings, version, path, now: now() }))

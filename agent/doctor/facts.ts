@@ -1,6 +1,6 @@
 import type { AgentSettings } from '../config/agent.ts'
 
-/** Something that was looked at, or the reason for which it could not be. */
+/** A result, or the reason why there is none. */
 export type Seen<T> = { readonly value: T } | { readonly hidden: string }
 
 /** The details that the checks use. Sizes in bytes, times in milliseconds since the epoch. */
@@ -138,7 +138,7 @@ export interface ServiceFacts {
   /** Schema version of the database. Null if there is none. */
   schema: Seen<number | null>
   hasPoolImage: boolean
-  /** Whether the database knows of a pool. */
+  /** Whether the database has a pool. */
   expectsPool: Seen<boolean>
   /** The process that has locked the data directory. */
   holder: Seen<{ pid: number; unit: string | null } | null>
@@ -156,7 +156,7 @@ export interface ServiceFacts {
   lastFailure: string | null
 }
 
-/** A unit, in the words of `systemctl show`. */
+/** A unit, as `systemctl show` describes it. */
 export interface UnitFacts {
   name: string
   load: string

@@ -21,12 +21,10 @@ export const DOCTOR_CODES = [
 
 export type DoctorCode = (typeof DOCTOR_CODES)[number]
 
-/**
- * `ok`. `note`: works, and may be better. `problem`: does not work, will not, or is unsafe. `unknown`: could not be looked at.
- */
+/** `ok`. `note`: works, but could be better. `problem`: does not work, will not, or is unsafe. `unknown`: the check failed. */
 export type FindingLevel = 'ok' | 'note' | 'problem' | 'unknown'
 
-/** A change that cannot lose anything, and that doctor makes when it is asked to. */
+/** A change without any loss, which doctor makes on request. */
 export type Fix = { kind: 'chmod'; path: string; mode: number } | { kind: 'modprobe'; module: string }
 
 /** The outcome of one check. */
@@ -56,7 +54,7 @@ export interface Area {
   ok(evidence: string): Finding
   note(fault: Fault): Finding
   problem(fault: Fault): Finding
-  /** `why`: the reason for which it could not be looked at. */
+  /** `why`: the reason why the check failed. */
   unknown(what: string, why: string): Finding
 }
 

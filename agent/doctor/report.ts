@@ -7,7 +7,7 @@ export interface DoctorReport {
   fixes: readonly FixResult[]
 }
 
-/** Returns true if nothing is wrong, as far as it could be seen. */
+/** Returns true if the checks found nothing wrong. */
 export function isSound({ findings }: DoctorReport): boolean {
   return findings.every(({ level }) => level !== 'problem')
 }

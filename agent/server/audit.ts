@@ -122,7 +122,7 @@ function boundCommand(command: readonly string[] | null): Pick<AuditRecord, 'com
   return { command: kept }
 }
 
-/** Returns the account by which what a request leaves behind is bounded. */
+/** Returns the account that pays for records which a request leaves behind. */
 export function accountIn({ caller, project }: Pick<RequestFacts, 'caller' | 'project'>): string {
   return caller === null ? STRANGERS : rateAccountOf(caller, project)
 }
@@ -155,7 +155,7 @@ function isFault(error: ServiceError): boolean {
 
 /** The bytes of a command in a record. */
 const COMMAND_BYTES = 1024
-// Refusals of the channel log their own line, and what came too often was not looked at.
+// Refusals of the channel log their own line. Requests beyond the rate limit were not examined.
 const UNRECORDED: ReadonlySet<string> = new Set(['agent_protocol', 'rate_limited'])
 /** The account of all requests without a token. */
 export const STRANGERS = 'strangers'

@@ -33,7 +33,7 @@ export interface Cards extends StandIn {
   list(cell: string, listed: ListedCards, after: readonly string[] | null): PageItems
 }
 
-/** A request that lists boxes or volumes, which this cell has found to be right. */
+/** A request that lists boxes or volumes, and that this cell has validated. */
 export interface ListedCards {
   headers: HttpRequest['headers']
   kind: KeptHome['kind']
@@ -57,7 +57,7 @@ export function createCards({ directory, match, viewBox }: CardsDeps): Cards {
     try {
       return boxOf(request) !== null
     } catch {
-      // No route: the dispatch says so.
+      // The dispatch reports a missing route.
       return false
     }
   }
@@ -67,7 +67,7 @@ export function createCards({ directory, match, viewBox }: CardsDeps): Cards {
       const isAway = error instanceof ServiceError && error.code === 'agent_unavailable'
       const box = isAway && isTold(request) ? boxOf(request) : null
       if (box === null) return null
-      // Lets the caller in, or does not.
+      // Authorizes the caller.
       const own = await here(request)
       if (own.status !== 404) return own
       const home = await directory.readKept({ kind: 'box', ...box })
@@ -93,7 +93,7 @@ async function* listCards(
   const { homes, hasMore } = await readHomes(cell, { page, kind }, directory)
   const agent = directory.findCell(cell)
   for (const home of homes) {
-    // Nothing is kept of tags, nor of what a volume is attached to.
+    // The directory has no tags, and no attachments of volumes.
     const view = kind === 'volume' || page.tags.length > 0 ? null : viewBox(home, agent)
     if (view === null) throw cellAway(cell)
     yield itemOf(home, view)
@@ -101,7 +101,7 @@ async function* listCards(
   return { ...all, has_more: hasMore }
 }
 
-/** Reads the first ownership records of a page, in its order. Holds few more than the page in memory, whatever the cell has. */
+/** Reads the first ownership records of a page, in its order. Holds few more than the page in memory, however many the cell has. */
 async function readHomes(
   cell: string,
   { page, kind }: { page: NamedQuery; kind: KeptHome['kind'] },

@@ -20,7 +20,7 @@ export interface BaseSenderDeps {
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** Time in ms in which a cell takes something of what it is sent. Default: a minute. */
+  /** Time in ms in which a cell must read something. Default: a minute. */
   stalledMs?: number
 }
 
@@ -98,7 +98,7 @@ async function* inTurn(
 
 function refused(refusal: Refusal, { logger, lines }: Pick<Sending, 'logger' | 'lines'>): ServiceError {
   const { reason, keyId, skewMs } = refusal
-  // Each agent begins with one that it signs again.
+  // An agent learns the run from this refusal, and signs again.
   if (reason !== 'restarted')
     logBounded('bases', lines, (leftOut) =>
       logger.warn('rejected a request for a base', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),
@@ -116,7 +116,7 @@ export const BASE_PATH = '/cells/bases/'
 /** Owner of the bytes of copies of bases, at both ends. */
 export const FLEET_BASES = { project: 'bases of the fleet', box: '' }
 const BYTES = 'application/octet-stream'
-/** Each takes some of a processor. */
+/** Each takes some CPU. */
 const SENDS_AT_ONCE = 2
-/** Below the time in which a cell that gets nothing gives up. */
+/** Less than the time after which a cell that receives nothing gives up. */
 const STALLED_MS = 60_000

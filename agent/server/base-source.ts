@@ -19,7 +19,7 @@ export interface BaseSourceDeps {
   now(): number
 }
 
-/** Creates what has other cells send bases that they have made (`createBaseSender`). */
+/** Creates a function that requests bases from the cells that made them (`createBaseSender`). */
 export function createBaseSource(deps: BaseSourceDeps): FleetBases['open'] {
   /** The run of each cell's agent, learned from its first refusal. */
   const runs = new Map<string, string>()

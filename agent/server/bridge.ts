@@ -11,7 +11,7 @@ export interface BridgeFacts {
   closeCode: number
 }
 
-/** The WebSocket of a client, its connection, what lets its messages in, and what lets through that which it is to read. */
+/** The WebSocket of a client, its connection, the intake of its messages, and the flow control of its output. */
 export interface ClientEnd {
   socket: WebSocket
   wire: Socket
@@ -56,8 +56,8 @@ export function untilOutputEnds(output: Readable): Promise<void> {
 }
 
 /**
- * Stops waiting for the client's close after 1 s. After a normal end it may still be reading, so the connection is only
- * half-closed, and cut off by the time-out of the closing handshake (30 s).
+ * Stops waiting for the client's close after 1 s. After a normal end it may still be reading. So the connection is only half-closed, and
+ * the time-out of the closing handshake (30 s) cuts it off.
  */
 export function endSoon(socket: WebSocket, wire: Socket, code: number): void {
   const timer = setTimeout(() => {
@@ -69,8 +69,8 @@ export function endSoon(socket: WebSocket, wire: Socket, code: number): void {
 }
 
 /**
- * Bounds the output of a terminal on its way to the client to 256 KiB, so that a key that stops a flood takes effect soon. The buffers of the
- * kernel held up to 27 MB on loopback. Pings mark places in the output, and a client answers each when it reads it.
+ * Limits the output of a terminal on its way to the client to 256 KiB, so that a key that stops a flood takes effect soon. The buffers of
+ * the kernel held up to 27 MB on loopback. Pings mark places in the output, and a client answers each when it reads it.
  */
 export class OutputWindow {
   readonly #socket: WebSocket
@@ -126,7 +126,7 @@ export class OutputWindow {
     }, REMIND_MS).unref()
   }
 
-  /** Sends the last mark again, because a peer may answer its newest ping only (RFC 6455, 5.5.3). Gives up a peer that answers none. */
+  /** Resends the last mark, because a peer may answer its newest ping only (RFC 6455, 5.5.3). Gives up a peer that answers none. */
   #remind(): void {
     const { readyState, OPEN, bufferedAmount, isPaused } = this.#socket
     if (this.#isOff || this.#markedBytes <= this.#takenBytes || readyState !== OPEN) return

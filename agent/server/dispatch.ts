@@ -85,7 +85,7 @@ export function createRefuse(deps: ReceptionDeps): Refuse {
     } finally {
       facts.open?.close()
     }
-    // One that the dispatch has had here already is audited.
+    // The dispatch has audited this refusal already.
     const isKnown = error instanceof ServiceError && error.headers[REFUSAL_HEADER] === 'replayed'
     const response = isKnown ? problemResponse(reason, facts.requestId) : refusalOf(error, facts, deps)
     end(response.status)

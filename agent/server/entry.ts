@@ -51,19 +51,19 @@ export interface EntryDeps {
 
 /** Answers in the place of an owner that cannot be reached. */
 export interface StandIn {
-  /** Returns true for a request that it may answer. The owner then has some seconds to do so. */
+  /** Returns true for a request that it can answer. The owner then has some seconds to do so. */
   isTold(request: Pick<RequestHead, 'method' | 'target' | 'headers'>): boolean
-  /** Answers a request that failed with `error`, if its caller may know. Null: the error stands. */
+  /** Answers a request that failed with `error`, if its caller is authorized. Null: the error stands. */
   answer(request: HttpRequest, failed: { error: unknown; here: HttpHandler }): Promise<HttpResponse | null>
 }
 
 /** Routes requests of the functions, which may enter a fleet at any of its agents. */
 export interface Entry {
-  /** Wraps the handler of what this cell answers itself. */
+  /** Wraps this cell's own handler. */
   wrap(here: HttpHandler): HttpHandler
   /** Proxies a WebSocket to its owner. False: this cell owns it, and the socket is untouched. Never rejects. */
   passUpgrade(upgrade: EnteringUpgrade, head: RequestHead): Promise<boolean>
-  /** Cuts off all that is passed on. */
+  /** Cuts off all that it proxies. */
   close(): Promise<void>
 }
 
@@ -95,7 +95,7 @@ async function enter(request: HttpRequest, here: HttpHandler, deps: EntryDeps): 
   }
 }
 
-/** Finds the owner. Null: this cell. `another`: none that this request, which was passed on already, may be passed on to. */
+/** Finds the owner. Null: this cell. `another`: another cell, but this request was proxied already and must not be proxied again. */
 async function findFor(request: RequestHead, { owners, mayPass }: EntryDeps): Promise<OwnerCell | 'another' | null> {
   const name = owners.foreignName(request.method, request.target)
   if (name === null || !(await mayPass(request, projectOwner(name.project).project))) return null
@@ -143,8 +143,8 @@ async function pass(
 }
 
 /**
- * Asks the first owner, and if that has not got it, who has it by then. Null: that is this cell.
- * @throws ServiceError `agent_unavailable` if none has it, or it `isRepeatable` no more
+ * Asks the first owner, and if it lacks the resource, the current owner. Null: that is this cell.
+ * @throws ServiceError `agent_unavailable` if none has it, or if the owner has changed and it is not `isRepeatable`
  */
 async function askOwner<T extends PassedUpgrade>(
   first: OwnerCell,
@@ -193,7 +193,7 @@ async function enterUpgrade(
   return true
 }
 
-/** Opens a WebSocket at its owner. Null: that is this cell by now. */
+/** Opens a WebSocket at its owner. Null: this cell owns it by now. */
 async function openUpgrade(
   request: RequestHead,
   { directory, links, owners, first, client }: EntryDeps & { first: OwnerCell; client: Socket },
@@ -236,7 +236,7 @@ async function refusalOf(
   }
 }
 
-/** Calls `leave` once the client has closed or ended its side, and takes none of its bytes. Returns what stops that. */
+/** Calls `leave` once the client has closed or ended its side, and takes none of its bytes. Returns a function that stops this. */
 function onLeave(client: Socket, leave: () => void): () => void {
   // Only reading reports an end, and the reader would take what comes before it.
   const look = (): void => {
@@ -288,6 +288,6 @@ function misdirected(): HttpResponse {
 
 /** RFC 9110, section 15.5.20, where the cell that was asked is not the owner. No client ever sees it. */
 const MISDIRECTED = 421
-/** Bodies up to this many bytes are held, so that they can be sent a second time. */
+/** Bodies up to this many bytes are held, so that they can be resent. */
 const SHORT_BYTES = 256 * 1024
 const REFUSAL_MS = 5_000

@@ -2,7 +2,7 @@ import type { EventPage, EventQuery, EventStore, NumberedEvent } from '../ports/
 
 /** A bounded ring of another cell's last events, in order and without a gap, as its tail sent them. */
 export interface EventRing {
-  /** Number of the newest. Null: where the tail begins is not known yet. */
+  /** Number of the newest. Null: the start of the tail is not known yet. */
   newest(): number | null
   /** Restarts after an event, unless that is its newest. */
   beginAfter(number: number): void
@@ -39,7 +39,7 @@ export function createEventRing({ selects, bytesMax }: EventRingOptions): EventR
       bytes += size
       const max = bytesMax()
       if (bytes <= max) return
-      // Half of it at once, since each cut moves what stays.
+      // Cuts half of it at once, since each cut moves what stays.
       let cut = 0
       for (; bytes > max / 2 && cut < held.length; cut++) bytes -= held[cut]?.bytes ?? 0
       held = held.slice(cut)
@@ -51,7 +51,7 @@ export function createEventRing({ selects, bytesMax }: EventRingOptions): EventR
         const event = held[i]?.event
         if (event === undefined || !selects({ scope, types }, { audience: event.audience, type: event.record.type }))
           continue
-        // Cut only where there is one more.
+        // Cuts only for a further event.
         if (events.length === limit) return { events, through: events.at(-1)?.number ?? after, hasMore: true }
         events.push(event)
       }

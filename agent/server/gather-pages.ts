@@ -13,10 +13,10 @@ import { type PageEnd, splitPage } from './page-items.ts'
 import { wholePassedResponse } from './passing.ts'
 import type { ProcessorTurns } from './processor-turns.ts'
 
-/** The answer of another cell. The error names it. */
+/** The answer of another cell, or an error that names it. */
 export type OtherReply = { cell: string; reply: CellReply } | { cell: string; error: ServiceError }
 
-/** A list. Each cell has answered one page of it, after the same key. */
+/** A list, with a page from each cell after the same key. */
 export interface GatheredPages {
   own: HttpResponse
   others: readonly OtherReply[]
@@ -78,7 +78,7 @@ function pageOf(other: OtherReply, given: GatheredPages & { query: ListQuery }, 
   return orCards(other.cell, keyedItems(other.reply.body, given), told)
 }
 
-/** Reads the query of a request, which this cell has found to be right. */
+/** Reads the query of a request, which this cell has validated. */
 function readQuery({ request: { target }, match: { operation, params } }: GatheredPages): ListQuery {
   const query = parseQuery(splitTarget(target).search)
   return validateRequest(operation, { params, query, body: undefined }).query as unknown as ListQuery

@@ -127,7 +127,7 @@ interface Gathered {
 
 interface Asking extends Gathered {
   here: HttpHandler
-  /** Cuts off all that other cells are asked. */
+  /** Cuts off all requests to other cells. */
   leaving: AbortController
 }
 
@@ -231,7 +231,7 @@ async function askOne(
   return wholePassedResponse(await asks.ask(owner.cell, asked, { signal: request.signal, isPatient: true }), owner.cell)
 }
 
-/** Passes the making of a base on to the cell of the box that it is made of. */
+/** Proxies the create of a base to the cell of its source box. */
 async function askSource(
   request: HttpRequest,
   { here, project }: { here: HttpHandler; project: string },

@@ -36,7 +36,7 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
   return {
     watch: (socket, wire) => {
       watched.set(socket, { wire, receivedBytes: wire.bytesRead, takenBytes: 0, silentTicks: 0 })
-      // A socket that cannot be pinged is found silent.
+      // The timeout finds a socket that cannot be pinged.
       stop ??= repeat(tick, { everyMs: tickMs, onError: () => undefined })
       socket.once('close', () => {
         watched.delete(socket)

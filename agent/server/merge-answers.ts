@@ -12,16 +12,16 @@ export interface CellAnswer {
   value: unknown
 }
 
-/** The answer of a cell. Its error names a cell that did not answer. */
+/** The answer of a cell, or an error that names it. */
 export type CellValue = CellAnswer | { cell: string; error: ServiceError }
 
 /** Merges the answers of all cells into one. */
 export interface AnswerMerge {
-  /** True: the others are asked once this cell has done it. */
+  /** True: asks the others once this cell has done it. */
   isHereFirst: boolean
   /** True for operations that can take long. The timeout for other cells is then the same as for this one. */
   isSlow: boolean
-  /** Returns whether the others have a say after this status here, else it is the answer. */
+  /** Returns whether to ask the others after this status here. If not, this is the answer. */
   isAsked(status: number): boolean
   /** Merges the answers, this cell's first. @throws ServiceError `agent_unavailable` that names a cell without which none can be given */
   merge(own: CellAnswer, others: readonly CellValue[]): HttpResponse
@@ -39,14 +39,14 @@ export function mergeAnswers({ merge }: AnswerMerge, own: CellAnswer, others: re
 /** Makes one item of those that several cells have of a key, as JSON. */
 export type ItemJoin = (items: readonly Buffer[]) => Buffer
 
-/** Sums up what a project has at several cells. */
+/** Sums what a project has at several cells. */
 export const joinProjects: ItemJoin = (items) => {
   const all = items.map((item) => JSON.parse(item.toString('utf8')) as Project)
   const { boxes, volumes } = sumDeep(all.map((each) => ({ boxes: { ...each.boxes }, volumes: each.volumes })))
   return Buffer.from(JSON.stringify({ ...sumQuotas(all), boxes, volumes }))
 }
 
-/** Sums up what a project uses at all cells. */
+/** Sums what a project uses at all cells. */
 export const GET_QUOTA: AnswerMerge = {
   isHereFirst: false,
   isSlow: false,
@@ -112,7 +112,7 @@ export const START_SCRUB: AnswerMerge = {
     answerOf(own, others, (scrubs: CellsOf<ScrubResource>) => joinScrubs(scrubs.map(({ value }) => value))),
 }
 
-/** Gets the base of the project wherever that is, or else a shared one, and who uses it anywhere. */
+/** Gets the base of the project at its owner, or else a shared one, and its boxes at all cells. */
 export const GET_BASE: AnswerMerge = {
   isHereFirst: false,
   isSlow: false,
@@ -187,7 +187,7 @@ function sumQuotasOfCells(quotas: CellsOf<Quota>): Quota {
 }
 
 function sumQuotas(quotas: readonly Quota[]): Quota {
-  // One that was set at some cells only is the latest.
+  // A quota that only some cells have is the latest.
   const [latest] = quotas.toSorted((one, other) => (timeOf(one) < timeOf(other) ? 1 : -1))
   const { boxes, cpus, ram_mb, storage_gb, stored_bytes } = sumDeep(quotas.map(({ used }) => ({ ...used })))
   return { ...(latest as Quota), used: { boxes, cpus, ram_mb, storage_gb, stored_bytes } }
@@ -238,5 +238,5 @@ function isDoneOrMissing(status: number): boolean {
 
 const USED_BY = 'x-used-by-count'
 const USERS_MAX = 100
-/** Statuses of scrubs, that first which the whole has if one has it. */
+/** Statuses of scrubs. The whole has the first of these that one cell has. */
 const STATUSES = ['running', 'failed', 'interrupted'] as const

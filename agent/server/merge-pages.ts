@@ -22,9 +22,9 @@ export interface MergeOptions {
 }
 
 /**
- * Merges pages that begin after the same key into one, ordered by key, each key once. It holds one item of each page beside those it
- * has merged, and reads no further than it needs. It ends early where a page has ended that is not the last of its cell, since what
- * comes next there is not known, and at 2 MiB.
+ * Merges pages that begin after the same key into one, ordered by key, each key once. It holds one item of each page beside those it has
+ * merged, and reads no further than it needs. It ends at 2 MiB, and also at the end of a page that is not the last of its cell, since the
+ * next items there are unknown.
  */
 export async function mergePages(
   pages: readonly PageItems[],
@@ -58,7 +58,7 @@ export async function mergePages(
       workedSince = performance.now()
     }
   } finally {
-    // One that waits for its cell ends once that is cut off.
+    // A page that waits for its cell ends once that is cut off.
     for (const page of pages) void page.return(ENDED).catch(() => undefined)
   }
 }

@@ -8,13 +8,13 @@ export interface MessageRate {
   burst: number
 }
 
-/** Lets the messages of one WebSocket in. Its reader may hold them back. */
+/** Reads the messages of one WebSocket. Its reader may hold them back. */
 export interface Intake {
   /** Reads nothing of the socket until `resume`. */
   pause(): void
-  /** Reads on, as soon as the pace allows. */
+  /** Resumes reading, as soon as the pace allows. */
   resume(): void
-  /** Reads on for good, such as to see the client's close. */
+  /** Resumes reading for good, such as to see the client's close. */
   end(): void
 }
 
@@ -42,7 +42,7 @@ export function createMessagePaces(
   return {
     watch: (socket, account, openFlow = openFree) => {
       let pause: Pause | null = null
-      // By its reader, or until its turn.
+      // Held by its reader, or until its turn.
       const holds = new Set<'reader' | 'turn'>()
       const hold = (why: 'reader' | 'turn'): void => {
         holds.add(why)
@@ -100,7 +100,7 @@ export function createMessagePaces(
 function createAccounts({ perSecond, burst }: MessageRate, clock: { now(): number }) {
   const buckets = createBuckets({ perSecond, burst, clock })
   const slowed = new Map<string, number>()
-  // While sockets are paused, the rate pays for what they sent too much, and fills no bucket.
+  // While sockets are paused, the rate pays for their excess, and fills no bucket.
   const settle = (account: string): void => {
     if (slowed.has(account)) buckets.skip(account)
   }

@@ -12,7 +12,7 @@ export interface RegisteredRequest {
 
 export interface OpenRequestsDeps {
   clock: { now(): number }
-  /** @throws ServiceError for a token that was revoked, itself or one that it was created with */
+  /** @throws ServiceError if the token, or one that it was created with, was revoked */
   checkAlive(tokenId: string): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export class OpenRequests {
     }
   }
 
-  /** Ends the requests whose token is no longer good. Rejects if a token cannot be checked. The others are ended all the same. */
+  /** Ends the requests whose token is no longer valid. Rejects if a token cannot be checked, but still ends the others. */
   async endRevoked(): Promise<void> {
     const checks = [...this.#byToken.keys()].map(async (tokenId) => {
       try {

@@ -12,21 +12,21 @@ export interface SoughtName extends HomeName {
   backup?: string
 }
 
-/** The cell that answers a request, and the name that says so. */
+/** The cell that owns a request's resource, and the name of that. */
 export interface OwnerCell {
   name: SoughtName
   cell: Cell
-  /** On whose behalf it is asked. */
+  /** The account it is asked for. */
   account: string
 }
 
-/** Finds who answers requests. */
+/** Finds the owners of requests. */
 export interface OwnerFinder {
-  /** Returns what a path names as a box or volume, unless it is this cell's as far as memory knows. Null: it is answered here. */
+  /** Returns the box or volume that a path names, unless memory knows it as this cell's. Null: this cell answers. */
   foreignName(method: string, target: string): SoughtName | null
   /**
    * Returns the cell that has it, from memory. Reads the directory if memory knows of none, or if `isFresh`. Null: this cell, also by its
-   * own record in the same two cases, or no cell. The rest of a volume whose name is free is at the cell in its id.
+   * own record in the same two cases, or no cell. If the name is free, backups of a deleted volume are at the cell in their id.
    * @throws ServiceError `runtime_unavailable` if the directory cannot be read, `agent_unavailable` for a cell that has no agent
    */
   find(name: SoughtName, options: { isFresh: boolean; account: string }): Promise<OwnerCell | null>
@@ -36,7 +36,7 @@ export interface OwnerFinder {
 export function createOwnerFinder(deps: {
   directory: TurnedDirectory
   match: Matcher
-  /** Whether this cell has a record of that name, for as long as memory knows nothing, as after a start without the cluster. */
+  /** Returns whether this cell has a record of that name. Used while memory knows nothing, as after a start without the cluster. */
   hasRecord(name: HomeName): Promise<boolean>
 }): OwnerFinder {
   const { directory, match, hasRecord } = deps
@@ -67,7 +67,7 @@ export function awayError(
   return cellAway(cell, cause, { which: `, which has ${kind} "${name}",`, isChange })
 }
 
-/** Finds the cell that made a backup, by the id of that. Null: this cell, or one that is no more. */
+/** Finds the cell that made a backup, from its id. Null: this cell, or one that no longer exists. */
 function madeBy(name: SoughtName, { directory, account }: { directory: Directory; account: string }): OwnerCell | null {
   const { backup } = name
   const cell = backup === undefined ? undefined : directory.cells().find((each) => isOfCell(backup, each.cell))

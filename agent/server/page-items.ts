@@ -1,4 +1,4 @@
-/** How a page of a list ends. */
+/** The end of a page of a list. */
 export interface PageEnd {
   has_more: boolean
   next_continuation_token: string | null
@@ -44,7 +44,7 @@ interface Scan {
   isEscaped: boolean
 }
 
-/** Takes the next item out of what is held. Null: more is needed. `end`: the array has ended, and its end is all that is held. */
+/** Takes the next item out of the held bytes. Null: more is needed. `end`: the array has ended, and only its end is held. */
 function nextItem(scan: Scan): Buffer | 'end' | null {
   const { held } = scan
   let { at, depth, isInText, isEscaped } = scan
@@ -80,7 +80,7 @@ function append(scan: Scan, piece: Uint8Array): void {
   }
   let begin = held.byteOffset - scan.store.byteOffset
   if (held.buffer !== scan.store.buffer || begin + bytes > scan.store.length) {
-    // Not of the pool that Buffers share, where others' bytes follow.
+    // Does not use the pool that Buffers share, where the bytes of others follow.
     scan.store = Buffer.from(new ArrayBuffer(2 * bytes))
     scan.store.set(held)
     begin = 0

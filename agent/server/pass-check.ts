@@ -16,7 +16,7 @@ export function askerOf({ headers }: Pick<RequestHead, 'headers'>, project: stri
 }
 
 export interface PassCheckDeps {
-  /** Says why a request is not one of the functions. Null: it is. */
+  /** Returns why a request is not one of the functions. Null: it is one. */
   checkSender(request: RequestHead): Refusal | null
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
@@ -25,8 +25,8 @@ export interface PassCheckDeps {
 }
 
 /**
- * Resolves with true if this agent may ask other cells or the cluster for a request, on behalf of `owner`: a project as `projectOwner`
- * names it, or `token ROOT`. Else the dispatch of this cell refuses it, and says why.
+ * Resolves with true if this agent may ask other cells or the cluster for a request of `owner`. That is a project as `projectOwner` names
+ * it, or `token ROOT`. Otherwise the dispatch of this cell refuses it with the reason.
  */
 export type PassCheck = (request: RequestHead, owner: string) => Promise<boolean>
 

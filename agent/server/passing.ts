@@ -14,14 +14,14 @@ import type { RequestHead } from './trust.ts'
 export interface PassingDeps {
   directory: Pick<Directory, 'cell'>
   links: CellLinks
-  /** Answers what cannot be passed on. */
+  /** Answers requests that cannot be proxied. */
   refuse: Refuse
   /** Bounds the lines of each cell in the log. Otherwise each request for something of that cell would add one. */
   lines: LineBudget
   logger: Logger
 }
 
-/** Where a request is passed on to, with what body, and on whose behalf. */
+/** The target, body and owner of a request to proxy. */
 interface PassedTo extends Pick<PassedRequest, 'owner'> {
   cell: Pick<Cell, 'cell' | 'channelUrl'>
   body: Uint8Array | AsyncIterable<Uint8Array>
@@ -29,7 +29,7 @@ interface PassedTo extends Pick<PassedRequest, 'owner'> {
   isPlaced?: boolean
 }
 
-/** Passes a request on to the agent of another cell, as it came, with this body. @throws Error as `CellLinks.send` */
+/** Proxies a request to the agent of another cell, unchanged but for this body. @throws Error as `CellLinks.send` */
 export async function passRequest(
   request: HttpRequest,
   { cell, body, owner, isPlaced = false }: PassedTo,
@@ -58,7 +58,7 @@ export function noteAway(
   )
 }
 
-/** Selects what the functions have signed, the signature, and what the body or handshake needs. */
+/** Selects the headers that the functions have signed, the signature, and the headers that the body or handshake needs. */
 export function passedHeaders(headers: RequestHead['headers'], others: readonly string[]): Record<string, string> {
   const passed = signedHeaders(headers)
   for (const name of [SIGNATURE_HEADER, ...others]) {
@@ -68,7 +68,7 @@ export function passedHeaders(headers: RequestHead['headers'], others: readonly 
   return passed
 }
 
-/** Returns the answer of another cell as one of this. */
+/** Returns the answer of another cell as an answer of this one. */
 export function passedResponse({
   status,
   headers,
@@ -81,7 +81,7 @@ export function passedResponse({
 }
 
 /**
- * Reads the whole of an answer of another cell, and returns it as one of this.
+ * Reads the whole of an answer of another cell, and returns it as an answer of this one.
  * @throws ServiceError `agent_unavailable` that names the cell if it breaks off, or is longer than 16 MiB
  */
 export async function wholePassedResponse(
@@ -114,7 +114,7 @@ export function discard({ body }: Pick<HttpResponse, 'body'>): void {
   body.once('close', () => clearTimeout(timer))
 }
 
-/** Returns how a body is read that has been read already. */
+/** Returns a reader of a body that was read already. */
 export function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'openBody'> {
   return {
     readBody: async () => body,
@@ -124,7 +124,7 @@ export function readAlready(body: Uint8Array): Pick<HttpRequest, 'readBody' | 'o
   }
 }
 
-/** Header of a request that has been passed on, with the number of the cell that it has entered by. Never accepted from a client. */
+/** Header of a proxied request, with the number of the cell where it entered. Never accepted from a client. */
 export const ENTRY_HEADER = 'x-boxyard-entry'
 
 /** The headers of a handshake beside the signed ones, for `passedHeaders`. */
@@ -136,7 +136,7 @@ export const HANDSHAKE_HEADERS = [
   'sec-websocket-extensions',
 ]
 
-/** More than what an agent answers whole, as the storage of thousands of boxes. */
+/** More than any answer that an agent sends whole, such as the storage of thousands of boxes. */
 const WHOLE_BYTES_MAX = 16 * 1024 * 1024
 const DISCARDED_BYTES_MAX = 64 * 1024
 const DISCARD_MS = 2_000

@@ -5,9 +5,9 @@ import { discard } from './passing.ts'
 import { peerIdOf } from './peer-keys.ts'
 import type { PeerPath } from './peer-messages.ts'
 
-/** Asks the agent of one other cell, on behalf of this agent itself. */
+/** Sends this agent's own requests to the agent of one other cell. */
 export interface PeerCaller {
-  /** @throws ServiceError `agent_unavailable` if it cannot be reached, or does not take the signature */
+  /** @throws ServiceError `agent_unavailable` if it cannot be reached, or does not accept the signature */
   post(path: PeerPath, body: object, signal: AbortSignal): Promise<PassedAnswer>
 }
 

@@ -115,7 +115,7 @@ interface Asking {
   signal?: AbortSignal
 }
 
-/** Asks a cell that can be reached for one answer. */
+/** Sends a request to a reachable cell. */
 async function ask<K extends keyof typeof PEER_ANSWERS>(
   { cell, caller, tail, signal }: Asking,
   what: K,
@@ -148,7 +148,7 @@ function endedAt(after: number): EventPage {
   return { events: [], through: after, hasMore: true }
 }
 
-/** Bytes of the events that are kept of all other cells together. */
+/** Bytes of the kept events of all other cells together. */
 const RINGS_BYTES = 32 * 1024 * 1024
 const READS_AT_ONCE = 8
 const LIMIT_MAX = 1_000

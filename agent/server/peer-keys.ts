@@ -22,7 +22,7 @@ function peerKeyOf({ kid, d }: TokenKeySet['keys'][number]): ChannelKey[] {
   return [{ id, secret }]
 }
 
-/** Returns what signatures of requests to a cell name as the one they are for, so that no other cell takes them. */
+/** Returns the recipient in signatures of requests to a cell, so that no other cell accepts them. */
 export function peerIdOf(cell: string): string {
   return `cell ${cell}`
 }

@@ -57,7 +57,7 @@ export const TAIL_LINE = z.union([event, z.looseObject({ after: number })])
 /** Time between two lines of a tail at most. */
 export const TAIL_QUIET_MS = 3_000
 
-// The record itself was checked by who wrote it.
+// The writer has checked the record itself.
 function isRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'at' in value && typeof value.at === 'number'
 }

@@ -37,7 +37,7 @@ export interface PeerServer {
   close(): void
 }
 
-/** Creates the server. It takes requests that are signed by a key which only agents have, for this cell. */
+/** Creates the server. It accepts requests for this cell that are signed by a key which only agents have. */
 export function createPeerServer(deps: PeerServerDeps): PeerServer {
   const { history, events, keys, now } = deps
   const verify = createVerifier({ keys, agentId: peerIdOf(history.cell), now, startedAt: now() })
@@ -173,7 +173,7 @@ async function unlessExpired<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Resolves with the first of a notice, the end, and the time after which a tail says something. */
+/** Resolves with the first notification, the end, or the time after which a tail sends an empty line. */
 async function firstOf(noticed: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, TAIL_QUIET_MS)
@@ -189,7 +189,7 @@ function refused(
   { logger, lines }: Pick<PeerServerDeps, 'logger' | 'lines'>,
 ): ServiceError {
   const { reason, keyId, skewMs } = refusal
-  // Each agent begins with one that it signs again.
+  // An agent learns the run from this refusal, and signs again.
   if (reason !== 'restarted')
     logBounded('cells', lines, (leftOut) =>
       logger.warn('rejected a request from another cell', { reason, key_id: keyId, skew_ms: skewMs, ...leftOut }),

@@ -33,7 +33,7 @@ export interface PeerTailDeps {
   logger: Logger
 }
 
-/** Creates the tail, which opens itself again while it is used, at first soon, then every 2 s. */
+/** Creates the tail, which reopens while it is used, at first soon, then every 2 s. */
 export function createPeerTail(deps: PeerTailDeps): PeerTail {
   const { cell, clock } = deps
   const closing = new AbortController()
@@ -90,7 +90,7 @@ interface Following extends PeerTailDeps {
   attempt: AbortController
   isUsed(): boolean
   onOpen(): void
-  /** Called with whatever comes. */
+  /** Called at any input. */
   onHeard(): void
 }
 

@@ -67,7 +67,7 @@ export function createPlacing(deps: PlacingDeps): (here: HttpHandler) => HttpHan
   }
 }
 
-/** Returns what a create is of, for one that the functions have sent to this cell first. Null for another request. */
+/** Returns the route of a create that the functions have sent to this cell first. Null for another request. */
 async function placedRoute(request: RequestHead, { match, mayPass }: PlacingDeps): Promise<PlacedRoute | null> {
   if (request.method !== 'POST' || request.headers[ENTRY_HEADER] !== undefined) return null
   const found = routeOf(match, request.target)
@@ -87,12 +87,12 @@ function routeOf(match: Matcher, target: string): PlacedRoute | null {
     const { project } = params
     return kind === undefined || project === undefined ? null : { kind, project, maxBodyBytes: operation.maxBodyBytes }
   } catch {
-    // No route: the dispatch says so.
+    // The dispatch reports a missing route.
     return null
   }
 }
 
-/** Reads what the place depends on. Null for a body that is refused wherever it comes. */
+/** Reads the inputs of the placement. Null for a body that every cell refuses. */
 function placeRequest(
   { headers }: HttpRequest,
   { project, kind, body }: { project: string; kind: PlacedName['kind']; body: Uint8Array },
@@ -169,7 +169,7 @@ function withoutOwner(answer: HttpResponse): HttpResponse {
   return { ...answer, headers }
 }
 
-/** Asks one cell. Null: it certainly has not got the request, and is not the last. */
+/** Asks one cell. Null: it certainly did not get the request, and is not the last. */
 async function ask(
   { cell, isLast, isPlaced = false }: { cell: string; isLast: boolean; isPlaced?: boolean },
   { request, body, place, here }: Placed,
@@ -190,7 +190,7 @@ async function ask(
   }
 }
 
-/** Reads an answer that may be followed by another cell's. */
+/** Reads an answer after which another cell may be asked. */
 async function settled(answer: HttpResponse): Promise<HttpResponse> {
   if (!ROOM_STATUSES.has(answer.status) || answer.body === null || typeof answer.body === 'string') return answer
   return { ...answer, body: await wholeBody(answer.body as AsyncIterable<Uint8Array>) }
@@ -203,7 +203,7 @@ function hasNoRoom({ status, body }: HttpResponse): boolean {
   return ROOM_CODES.has(String(problem?.['code']))
 }
 
-/** Kind of what an operation makes. */
+/** Kind of resource that an operation creates. */
 const KINDS: Readonly<Record<string, PlacedName['kind']>> = {
   createBox: 'box',
   createVolume: 'volume',

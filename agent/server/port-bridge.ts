@@ -100,7 +100,7 @@ function createInput({ intake, connection, close }: InputEnds): (data: Buffer, i
   }
 }
 
-/** Resolves once all that the program sent, and its end, is sent, as far as the socket takes it. */
+/** Resolves once all output of the program, and its end, is sent, as far as the socket takes it. */
 function passOutput(
   { stream }: PortConnection,
   to: Omit<ClientEnd, 'intake'> & { count(sizeBytes: number): void },

@@ -17,7 +17,7 @@ export interface ProcessorTurns {
 }
 
 export interface ProcessorTurnsOptions {
-  /** Default: knows who has asked within `PRESENT_MS`. */
+  /** Default: accounts that have asked within `PRESENT_MS`. */
   recent?: RecentProjects
   /** Milliseconds of a clock that never goes back. Default: the clock of the process. */
   now?(): number
@@ -25,7 +25,7 @@ export interface ProcessorTurnsOptions {
 
 interface Account {
   name: string
-  /** When it has paid for what it used, pauses included. */
+  /** When it has paid for its use, pauses included. */
   paidAt: number
   waiting: Set<() => void>
 }
@@ -33,7 +33,7 @@ interface Account {
 /** Creates the turns of one event loop. */
 export function createProcessorTurns(options: ProcessorTurnsOptions = {}): ProcessorTurns {
   const { recent = createRecentProjects(PRESENT_MS), now = () => performance.now() } = options
-  // Those first that were served longest ago.
+  // Starts with accounts that were served longest ago.
   const accounts = new Map<string, Account>()
   const timer = createNextTurn(() => serve())
   const charges = createCharges((name, ms) => {
@@ -103,12 +103,12 @@ function createCharges(charge: (account: string, ms: number) => void, now: () =>
   return {
     isBeginning: (account) => begun?.account === account,
     begin: (account, work) => {
-      // Runs once all has been done that can be done without waiting.
+      // Runs once all work that does not wait is done.
       if (begun === null) process.nextTick(endBegun)
       endBegun()
       begun = { account, at: now() }
       return work((part) => {
-        // Is charged for already.
+        // The account is charged for it already.
         if (begun?.account === account) return part()
         const at = now()
         try {
@@ -142,11 +142,11 @@ function createNextTurn(onTurn: () => void): { wakeIn(ms: number): void } {
 
 /** How long an account counts as active after a request. Accounts that ask now and then leave the others the whole loop in between. */
 const PRESENT_MS = 250
-/** Above that those are forgotten which owe nothing. */
+/** Above this, accounts that owe nothing are forgotten. */
 const ACCOUNTS_MAX = 1_000
 /** Milliseconds that an account may owe before it pauses. */
 const BURST_MS = 20
-/** The most that an account owes. */
+/** Most that an account can owe. */
 const DEBT_MS = 5_000
 /** Length of a pause, in lengths of the use. With 3, an account has a quarter of the loop while others are active. */
 const PAUSE = 3

@@ -146,7 +146,7 @@ function passOutputs(
 
 interface Outputs {
   sent: Promise<unknown>
-  /** Reads on where nothing is in the way. */
+  /** Resumes reading where nothing holds it back. */
   resume(): void
 }
 
@@ -186,7 +186,7 @@ interface ClientInput {
   end(): void
 }
 
-/** Passes the first size on at once, and of those that follow the last, at the latest 20 ms after the one before. */
+/** Passes the first size on at once. Passes the last of those that follow, at the latest 20 ms after the one before. */
 function createSizes(resize: (size: TerminalSize) => void) {
   let next: TerminalSize | null = null
   let timer: NodeJS.Timeout | undefined

@@ -23,27 +23,27 @@ export interface OpenedStream {
   /** True: its command comes in the first message. */
   startsLater: boolean
   join(client: ClientEnd): StreamBridge
-  /** Lets go of it if the client has left before it could be joined. */
+  /** Releases it if the client has left before it could be joined. */
   abandon(): void
 }
 
-/** How the WebSockets of an operation are opened, and whose bound they count against. */
+/** How to open the WebSockets of an operation, and which limit counts them. */
 export interface StreamKind {
   pool: 'streams' | 'ports'
   /**
-   * Chooses the subprotocol, and returns what opens the stream by a call of the operation's handler.
+   * Chooses the subprotocol, and returns a function that opens the stream by a call of the operation's handler.
    * @throws ServiceError `invalid_request` if the client offers no supported subprotocol
    */
   choose(offered: string | undefined): (call: unknown, request: StreamRequest) => Promise<OpenedStream>
 }
 
-/** The request that opens a stream, for what starts it, at once or after the handshake. */
+/** The request that opens a stream, for a command that starts at once or after the handshake. */
 export interface StreamRequest {
   /** Runs the handler as the caller of the request, and uses up its ticket. */
   enter<T>(work: () => Promise<T>): Promise<T>
   /** The same after the handshake, in a turn of its account. @throws ServiceError `draining` */
   enterLater<T>(work: () => Promise<T>): Promise<T>
-  /** Records the command that it is to run, or has started. */
+  /** Records the command that it will run, or has started. */
   runs(command: readonly string[]): void
   /** Writes the audit line of a command that has started after the handshake. */
   started(): void

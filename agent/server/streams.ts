@@ -51,7 +51,7 @@ export interface StreamServer {
 /** How upgrades of one server are served. */
 export interface ServedUpgrades extends Pick<ReceptionDeps, 'trust' | 'match'> {
   sources: SourceAddresses
-  /** Takes those for other cells. Null: there are none. */
+  /** Handles upgrades for other cells. Null: there are none. */
   entry: Pick<Entry, 'passUpgrade'> | null
 }
 
@@ -246,7 +246,7 @@ async function drain(state: State, signal: AbortSignal): Promise<void> {
   for (const timer of timers) clearTimeout(timer)
 }
 
-/** Closes a stream if draining demands it: all in the last phase, before that those whose commands outlive the client. */
+/** Closes a stream if draining demands it. The last phase closes all, earlier ones only those whose commands outlive the client. */
 function closeIfDraining(bridge: StreamBridge, { phase }: State): void {
   if (phase === 'closing' || (phase === 'draining' && bridge.outlivesClient)) bridge.close(...STOPPING)
 }

@@ -25,7 +25,7 @@ export interface AttachedClients {
   join(request: AttachRequest): void
   /** Sends new output to the clients. */
   onOutput(): void
-  /** Ends backpressure: the command has exited, and the rest of its output is read however far clients lag. */
+  /** Ends backpressure. The command has exited, and the rest of its output is read however far clients lag. */
   ignoreLag(): void
   /** Ends the output. Clients, later ones included, get what is left and then end of file. */
   end(): void

@@ -122,7 +122,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 
 interface Command extends DetachedCommand {
   start: ProcessStarter
-  /** Resolves once it runs. With null if it never did. */
+  /** Resolves once it runs, or with null if it never did. */
   attachments: Promise<AttachedClients | null>
 }
 

@@ -23,7 +23,7 @@ export function createSessionRoom(): SessionRoom {
   }
 }
 
-/** Creates the error for a session too many. `why` names the bound. */
+/** Creates the error for one session too many. `why` names the limit. */
 export function tooManySessions(why: string): ServiceError {
   return refusal('rate_limited', [why, 'End one first.'])
 }

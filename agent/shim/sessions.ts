@@ -111,7 +111,7 @@ interface Session {
   start: ProcessStarter
   /** Null until it runs. */
   attachments: AttachedClients | null
-  /** Resolves once it runs. With null if it never did. */
+  /** Resolves once it runs, or with null if it never did. */
   ready: Promise<AttachedClients | null>
 }
 

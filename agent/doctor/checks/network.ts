@@ -49,7 +49,7 @@ function checkProblems({ problems }: Facts['network'], { holder }: Facts['servic
   )
 }
 
-/** Checks that no user of the host can get the ids that processes of boxes have on it. */
+/** Checks that no user of the host can get the host ids of boxes' processes. */
 function checkIds({ lentNumbers }: Facts['network']): Finding[] {
   if (lentNumbers.length === 0) return []
   const which = lentNumbers.length === INSTANCES_MAX ? 'all' : `${lentNumbers.length}`
@@ -64,7 +64,7 @@ function checkIds({ lentNumbers }: Facts['network']): Finding[] {
 function checkNames({ nameservers }: Facts['network'], { agent }: Facts['settings']): Finding[] {
   if (!agent.network.egress) return [DNS.ok('BOXYARD_EGRESS=false blocks nameservers for boxes.')]
   if ('hidden' in nameservers) return [DNS.unknown('Nameservers', nameservers.hidden)]
-  // That there is none is among the problems of the network.
+  // The network's own problems report that there is none.
   if (nameservers.value.length === 0) return []
   const silent = nameservers.value.filter(({ answered }) => !answered).map(({ address }) => address)
   const all = nameservers.value.map(({ address }) => address).join(', ')

@@ -1,7 +1,7 @@
 import type { Facts, PortFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
-/** Checks that the service can listen where it is to. Pure. */
+/** Checks that the service can listen at its addresses. Pure. */
 export function checkPorts({ ports, isRoot }: Pick<Facts, 'ports' | 'isRoot'>): Finding[] {
   const findings = [...checkTwice(ports), ...ports.flatMap((port) => checkPort(port, isRoot))]
   if (findings.length > 0) return findings

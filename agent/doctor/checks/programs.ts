@@ -34,7 +34,7 @@ function described({ name, version }: ToolFacts): string {
   return version === null ? name : `${name} ${version}`
 }
 
-/** Checks that crun, which stands between boxes and root of the host, has its security fixes. Pure. */
+/** Checks that crun, which isolates boxes from root of the host, has its security fixes. Pure. */
 export function checkCrunFixes({ crunPackage, tools }: Pick<Facts, 'crunPackage' | 'tools'>): Finding[] {
   const crun = tools.find(({ name }) => name === 'crun')
   if (crun === undefined || crun.path === null) return []

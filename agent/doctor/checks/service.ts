@@ -125,7 +125,7 @@ function checkUnit({ name, load, active, sub, file, result, status }: UnitFacts)
     const evidence = `${name} is enabled but does not run.`
     return [UNITS.problem({ code: 'unit_inactive', evidence, remedy: `systemctl start ${name}` })]
   }
-  // A static unit is started by another.
+  // Another unit starts a static unit.
   if (file === 'disabled' && active !== 'inactive') {
     const evidence = `${name} runs but is ${file}, so it does not start at boot.`
     return [UNITS.note({ code: 'unit_disabled', evidence, remedy: `systemctl enable ${name}` })]
@@ -133,7 +133,7 @@ function checkUnit({ name, load, active, sub, file, result, status }: UnitFacts)
   return []
 }
 
-/** Checks that the service answers, and passes on what it says is wrong. Pure. */
+/** Checks that the service answers, and passes on the problems that it reports. Pure. */
 export function checkService({ service, settings }: Pick<Facts, 'service' | 'settings'>): Finding[] {
   const { health, holder, url, schema, lastFailure } = service
   if ('value' in health) return checkHealth(health.value, url)

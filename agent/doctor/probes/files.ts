@@ -4,7 +4,7 @@ import type { AgentSettings } from '../../config/agent.ts'
 import type { GuardedFileFacts } from '../facts.ts'
 import { look } from './look.ts'
 
-/** Looks at the modes of the data directory, of what is in it, and of the files that settings name. */
+/** Looks at the modes of the data directory, its contents, and the files that settings name. */
 export async function probeFiles(settings: AgentSettings): Promise<GuardedFileFacts[]> {
   const { dataDir } = settings
   const wanted: Wanted[] = [

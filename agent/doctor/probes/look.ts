@@ -9,7 +9,7 @@ export async function look<T>(read: () => T | Promise<T>): Promise<Seen<T>> {
   }
 }
 
-/** Returns what was seen, or `fallback`. */
+/** Returns the result, or `fallback`. */
 export function seenOr<T>(seen: Seen<T>, fallback: T): T {
   return 'value' in seen ? seen.value : fallback
 }

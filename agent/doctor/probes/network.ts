@@ -7,7 +7,7 @@ import { run } from '../../lib/run.ts'
 import type { NetworkFacts } from '../facts.ts'
 import { look, seenOr } from './look.ts'
 
-/** Looks at the packet filter, at what else the host does with packets of boxes, and at the nameservers that boxes use. */
+/** Looks at the packet filter, at what else filters or forwards packets of boxes on the host, and at the nameservers that boxes use. */
 export async function probeNetwork({ network, runtime }: AgentSettings, isRoot: boolean): Promise<NetworkFacts> {
   const { subnet, egress, dns } = network
   const resolvers = await look(() => readResolvers(dns).nameservers)
@@ -30,7 +30,7 @@ async function listTables(): Promise<{ isUsable: boolean; output: string }> {
   return { isUsable: exitCode === 0, output: (exitCode === 0 ? stdout : stderr).trim() }
 }
 
-/** Any answer will do, also that there is no such name. */
+/** Any answer counts, even that there is no such name. */
 async function answers(address: string): Promise<boolean> {
   const resolver = new Resolver({ timeout: TIMEOUT_MS / 2, tries: 2 })
   resolver.setServers([address])

@@ -13,7 +13,7 @@ export interface PortsRequest {
   isRoot: boolean
 }
 
-/** Looks at who listens where the service listens, or is to listen. */
+/** Looks at the processes that listen at the service's addresses. */
 export async function probePorts({ agent, front, isRoot }: PortsRequest): Promise<PortFacts[]> {
   const isOurs = await createOwnership(agent)
   return Promise.all(
@@ -135,7 +135,7 @@ export function isServiceCommand(command: readonly string[]): boolean {
   return command.some((word) => /(^|\/)(agent\/(bundle\/)?main|functions\/(bundle\/)?standalone)\.(ts|mjs)$/.test(word))
 }
 
-/** Returns the error code of a try to listen. Null if it went well. */
+/** Returns the error code of a try to listen. Null if it succeeded. */
 function tryListening({ host, port }: Address): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer()
@@ -144,7 +144,7 @@ function tryListening({ host, port }: Address): Promise<string | null> {
   })
 }
 
-/** Reads what may be gone by now, or is for others to read. */
+/** Reads a file that may be gone by now, or that only others may read. */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read()

@@ -22,7 +22,7 @@ export interface ProbeRequest {
   now: number
 }
 
-/** Looks at everything that the checks are made on. Changes nothing, and never rejects. */
+/** Collects all details that the checks use. Changes nothing, and never rejects. */
 export async function probeAll({ settings, version, path, now }: ProbeRequest): Promise<Facts> {
   const { agent, front, faults, hiddenFile } = settings
   const isRoot = process.getuid?.() === 0

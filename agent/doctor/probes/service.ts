@@ -46,8 +46,8 @@ function urlHost(host: string): string {
 }
 
 /**
- * Asks the front, and returns the JSON of the answer. It asks as the administrator where this process may read its token, and only root
- * or its own user can be who answers.
+ * Asks the front, and returns the JSON of the answer. It asks as the administrator if this process may read its token, and only root or
+ * its own user can be listening there.
  */
 export async function askService(front: FrontAddress, path: string, dataDir: string): Promise<unknown> {
   const token = isTrustedListener(front) ? tryReadText(join(dataDir, 'admin.token')).trim() : ''
@@ -138,7 +138,7 @@ function orNull(line: string): unknown {
 const fault = z.object({ code: z.string(), evidence: z.string(), remedy: z.string() })
 const healthSchema = z.object({
   status: z.string(),
-  // Left out for who has no token.
+  // Clients without a token do not get it.
   problems: z.array(fault).nullable().default(null),
 })
 const versionAnswer = z.object({ version: z.string(), commit: z.string().nullable() })
@@ -148,6 +148,6 @@ const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
 export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service']
 type Quadruple = [string, string, string, string]
 const LOG_CHARACTERS = 1024 * 1024
-/** As long as the front waits for the agent. */
+/** The timeout of the front for the agent. */
 const ANSWER_MS = 30_000
 const TIMEOUT_MS = 10_000

@@ -92,7 +92,7 @@ function tailOf(path: string): string {
   }
 }
 
-/** Returns the lines of the kernel's log on what boxes and their pool use. Pure. */
+/** Returns the lines of the kernel's log about devices and limits of boxes and their pool. Pure. */
 export function dmesgExcerpt(log: string): string {
   return log
     .split('\n')

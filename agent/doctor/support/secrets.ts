@@ -26,7 +26,7 @@ export function secretsIn(text: string): string[] {
   if (json !== null && typeof json === 'object') return privateStrings(json)
   const lines = text.split('\n').map((line) => line.trim())
   if (text.includes('-----BEGIN ')) return keyLines(lines)
-  // A kubeconfig, whose secrets stand behind these names.
+  // A kubeconfig has its secrets behind these names.
   const named = lines.flatMap(
     (line) => /^(?:- )?(?:token|client-key-data|password):\s*["']?([^"'\s]+)/.exec(line)?.[1] ?? [],
   )
@@ -61,7 +61,7 @@ function orNull<T>(read: () => T): T | null {
   try {
     return read()
   } catch {
-    // Not there, not for this user, or of another version.
+    // It is missing, not readable for this user, or of another version.
     return null
   }
 }

@@ -24,7 +24,7 @@ export function viewMe(
 /** Returns the quota in the form of the API. */
 export function viewQuota({ project, allowed, used, storedBytes, updatedAt }: QuotaState): Quota {
   const { boxes, cpus, ramMb } = used
-  // The quota bounds both, so the larger one is what counts against it.
+  // The quota bounds both, so the larger one counts against it.
   const storageGb = Math.max(used.storageGb, storedBytes / 1024 ** 3)
   return {
     project,

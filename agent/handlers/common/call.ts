@@ -44,7 +44,7 @@ export interface Call<K extends OperationId> extends RequestConditions {
   answerOf(reply: Reply): KeyedAnswer | null
 }
 
-/** An answer. The table's success status if `status` is left out. */
+/** An answer. Without `status`, it has the table's success status. */
 export interface Reply {
   status?: number
   /** Null: no body. */

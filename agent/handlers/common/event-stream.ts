@@ -2,7 +2,7 @@ import type { ServiceError } from '../../../shared/errors.ts'
 import type { ToldBytes } from '../../../shared/http/messages.ts'
 import type { StreamStep, ValueStream } from '../../core/common/value-streams.ts'
 
-/** Encodes a stream as server-sent events, whose data are the values as `view` shows them. A step is one piece. */
+/** Encodes a stream as server-sent events, whose data are the values that `view` returns. Each step is one piece. */
 export function encodeEventStream<T>(
   stream: ValueStream<T>,
   view: (value: T) => unknown,
@@ -51,7 +51,7 @@ function encodeProblem({ code, message: detail }: ServiceError, cursor: string |
   return encodeEvent({ cursor, name: 'problem', data: { code, detail } })
 }
 
-/** An event. Without a name a `message`. */
+/** An event. Without a name it is a `message`. */
 interface ServerSentEvent {
   cursor: string | null
   name?: string

@@ -8,9 +8,9 @@ export interface PoolGuardDeps {
 }
 
 /**
- * Wraps the handlers that write to the pool. They refuse before they begin while it is read-only, and those that make something also
- * while the project is at its bound. A full disk is explained by that bound. Deletions pass: they are recorded, and carried out once
- * the pool is writable.
+ * Wraps the handlers that write to the pool. While it is read-only, they refuse before they begin. Those that create something also
+ * refuse while the project is at its limit, which then explains a full disk. Deletions pass. They are recorded, and carried out once the
+ * pool is writable.
  */
 export function guardPool<H extends Partial<Handlers>>(handlers: H, { filesystem, bounds }: PoolGuardDeps): H {
   const guarded = (Object.keys(WRITERS) as (keyof typeof WRITERS)[]).flatMap((id) => {
@@ -32,8 +32,8 @@ interface ProjectCall {
 }
 
 /**
- * Makes something, or writes into it. A base may be of all projects and a deploy need no disk, so these two check themselves. A backup of a project at its bound is what
- * lets it delete something.
+ * Creates something, or writes into it. A base may belong to all projects and a deploy may need no disk, so these two check themselves. A
+ * backup of a project at its limit lets it delete something.
  */
 const WRITERS = {
   createBox: 'makes',

@@ -8,12 +8,12 @@ export function viewEvent({ id, at, type, project, resource, actor, requestId, d
   return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
 }
 
-/** Returns what a message of a stream carries. */
+/** Returns the content of a message of a stream. */
 export function viewItem(item: FeedItem): unknown {
   return 'event' in item ? viewEvent(item.event) : { cells: item.missing }
 }
 
-/** Returns the field that names cells which cannot be reached. Without any there is none. */
+/** Returns the field that names unreachable cells, or none if all can be reached. */
 export function viewMissing(missing: readonly string[]): { missing_cells?: readonly string[] } {
   return missing.length === 0 ? {} : { missing_cells: missing }
 }

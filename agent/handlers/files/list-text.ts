@@ -51,7 +51,7 @@ function pathText(raw: string): string {
   return `"path":${JSON.stringify(path)},"path_base64":${JSON.stringify(path_base64)}`
 }
 
-/** Formats times as `timestamp`. For a time in the same second as the last in a tenth of the time. */
+/** Formats times as `timestamp`. For a time in the same second as the last, it takes a tenth of the time. */
 function createTimes(): (ms: number) => string {
   let second = Number.NaN
   let text = ''

@@ -42,7 +42,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
       return { body: { ...deps.version, api_version: 'v1', runtime, filesystem } }
     },
     getOpenApi: async () => {
-      // As text: to make it takes 4 ms, and no token is asked for.
+      // Kept as text. Building it takes 4 ms, and needs no token.
       openApi ??= Buffer.from(JSON.stringify(buildOpenApiDocument()))
       return { body: null, bytes: openApi, headers: { 'content-type': 'application/json' } }
     },
@@ -72,7 +72,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
   }
 }
 
-/** Returns a function that reads at most once in `ms`, and shares what it reads. */
+/** Returns a function that reads at most once in `ms`, and shares the result. */
 function keepFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
   let kept: { value: Promise<T>; since: number } | null = null
   return () => {

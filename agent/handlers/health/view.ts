@@ -5,10 +5,7 @@ import type { HealthReport } from '../../core/health/health.ts'
 import type { ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 
-/**
- * Returns the health report in the form of the API, without what could not be measured, and without what projects share unless it
- * `isWhole`.
- */
+/** Returns the health report in the form of the API, without failed measurements, and without what projects share unless it `isWhole`. */
 export function viewHealth(report: HealthReport, { isWhole }: { isWhole: boolean }): Health {
   const { status, faults, load, cluster } = report
   const { boxes, disk, pool } = isWhole ? report : NOTHING_SHARED
@@ -29,7 +26,7 @@ export function viewHealth(report: HealthReport, { isWhole }: { isWhole: boolean
   }
 }
 
-/** Returns of the health report what is shown without a good token. */
+/** Returns the part of the health report that is public. */
 export function viewStatus({ status }: HealthReport): Health {
   return { status, ...API, errors: [] }
 }

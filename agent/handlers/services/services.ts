@@ -85,7 +85,7 @@ function createDeployHandlers({ deploys, serviceReplies: { reply } }: ServiceHan
   }
 }
 
-/** Formats services as replies, with what their caller may see. */
+/** Formats services as replies, as far as their caller may see them. */
 export interface ServiceReplies {
   view(caller: Caller, box: BoxRecord, service: ObservedService): ReturnType<typeof viewService>
   reply(caller: Caller, state: ServiceState): Reply

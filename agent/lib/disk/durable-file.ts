@@ -28,8 +28,8 @@ export function moveDurably(draft: string, path: string): void {
 }
 
 /**
- * Gives the file `draft` the name `path` unless that is taken (EEXIST). Uses renameat2(2), also for vfat and filesystems without hard
- * links. Uses link(2) on NFS and where renames have no flags. `draft` may stay.
+ * Gives the file `draft` the name `path` unless that is taken (EEXIST). Uses renameat2(2), which works on vfat and without hard links.
+ * Falls back to link(2), for NFS and where renames have no flags. `draft` may stay.
  */
 export function renameToFree(draft: string, path: string): void {
   try {

@@ -8,9 +8,9 @@ export interface KubeFaults {
   /** Records that the account has the permission, even if the call can fail for other reasons. */
   noteAllowed(action: KubeAction): void
   list(): KubeFault[]
-  /** Calls `listener` when the server stops answering. Returns its removal. */
+  /** Calls `listener` when the server stops answering. Returns a function that removes it. */
   onLoss(listener: () => void): () => void
-  /** Calls `listener` when the server answers, or accepts the credentials, again. Returns its removal. */
+  /** Calls `listener` when the server answers, or accepts the credentials, again. Returns a function that removes it. */
   onRecovery(listener: () => void): () => void
 }
 

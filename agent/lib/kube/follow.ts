@@ -9,7 +9,7 @@ export interface Follower {
   start(): Promise<void>
   /** Waits for the first complete list. Throws a KubeError if it fails. */
   synced(): Promise<void>
-  /** Calls `listener` when the watch works again after a fault. Returns its removal. */
+  /** Calls `listener` when the watch works again after a fault. Returns a function that removes it. */
   onRecovery(listener: () => void): () => void
   /** Returns the start (ms since the epoch) and cause of the current failure. Null while the watch works. */
   fault(): { since: number; error: ServiceError } | null
@@ -19,8 +19,8 @@ export interface Follower {
 /** A view of objects, which a follower keeps in step. Its methods are called one at a time. */
 export interface FollowedView<T> {
   /**
-   * Takes a whole list, page by page, in the place of what it has, and returns its version. Fails if the pages do. The list is then
-   * asked for again.
+   * Replaces its contents with the whole list, page by page, and returns its version. Fails if the pages fail. The follower then requests
+   * the list again.
    */
   replaceAll(pages: AsyncIterable<ObjectPage<T>>): Promise<string>
   /** Takes an object that was added or changed. */
@@ -47,9 +47,9 @@ export interface FollowedSource<T> {
    */
   latestVersion?(): Promise<string>
   decode(object: unknown): T
-  /** Calls `listener` when the server stops answering. Returns its removal. */
+  /** Calls `listener` when the server stops answering. Returns a function that removes it. */
   onLoss(listener: () => void): () => void
-  /** Calls `listener` when the server answers again. Returns its removal. */
+  /** Calls `listener` when the server answers again. Returns a function that removes it. */
   onRecovery(listener: () => void): () => void
 }
 

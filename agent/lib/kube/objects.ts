@@ -19,7 +19,7 @@ export interface KubeObjects {
   patch(name: string, patch: object, part?: 'status'): Promise<KubeObject | null>
   /** Lists the objects that a field selector chooses, page by page, in their current state. */
   list(fieldSelector: string): AsyncIterable<KubeObject[]>
-  /** Deletes an object if it is as it was read, else fails with reason `conflict`. Succeeds if it is gone. */
+  /** Deletes an object if it is unchanged since it was read, else fails with reason `conflict`. Succeeds if it is gone. */
   delete(object: KubeObject): Promise<void>
   /** Creates a follower that keeps `view` in step. Call its `start`. */
   follow(view: FollowedView<KubeObject>): Follower

@@ -89,12 +89,12 @@ export class KubeRequests {
     return this.#faults.list()
   }
 
-  /** Calls `listener` when the server stops answering. Returns its removal. */
+  /** Calls `listener` when the server stops answering. Returns a function that removes it. */
   onLoss(listener: () => void): () => void {
     return this.#faults.onLoss(listener)
   }
 
-  /** Calls `listener` when the server answers, or accepts the credentials, again. Returns its removal. */
+  /** Calls `listener` when the server answers, or accepts the credentials, again. Returns a function that removes it. */
   onRecovery(listener: () => void): () => void {
     return this.#faults.onRecovery(listener)
   }

@@ -119,7 +119,7 @@ export function receiveFds(socketFd: number): number[] {
 export function sendDatagram(address: string, message: string): void {
   const bytes = Buffer.from(message)
   const isAbstract = address.startsWith('@')
-  // Abstract names end with the address. The others with a NUL.
+  // Abstract names end with the address, and the others with a NUL.
   const target = addressTo(isAbstract ? `\0${address.slice(1)}` : address)
   const size = isAbstract ? target.length - 1 : target.length
   const fd = openSocket(AF_UNIX, SOCK_DGRAM)

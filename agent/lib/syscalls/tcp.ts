@@ -22,7 +22,7 @@ export function openTcpSocket(address: string): number {
 }
 
 /**
- * Begins to connect a non-blocking socket, or looks how far that is. Returns true once it is connected, false while it is under way.
+ * Starts to connect a non-blocking socket, or checks the progress. Returns true once it is connected, false while it is under way.
  * @throws SyscallError such as `ECONNREFUSED`
  */
 export function connectTcp(fd: number, address: string, port: number): boolean {

@@ -46,7 +46,7 @@ export interface FileThreadOptions {
   timeoutMs: number
   /** Heap limit for its tasks, in MiB. */
   memoryMb: number
-  /** How much it steps back from the processors, 0 to 19, as nice(1). */
+  /** Niceness of the thread, 0 to 19, as in nice(1). */
   niceness: number
   /** Called once, when the thread can no longer be used. */
   onEnd(): void

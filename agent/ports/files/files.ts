@@ -105,8 +105,8 @@ export interface UnpackReport {
  *
  * All methods throw `file_not_found`, `not_a_directory`, `path_invalid` (loops, non-files, not on a disk of the box). Writes also throw:
  * - `storage_full`, or `path_invalid` on a read-only volume.
- * - `box_busy` if another attempt may succeed, because the box stops or starts, or one of its processes renames directories on the way or
- *   holds a lease on the file.
+ * - `box_busy` if another attempt may succeed. The box stops or starts, or one of its processes renames directories on the way or holds a
+ *   lease on the file.
  *
  * Archives, transfers of files larger than 64 KiB, lists of more than one level, removals of trees and restores throw `rate_limited`
  * while too many are under way.

@@ -17,7 +17,7 @@ import type { CellPatience } from './cell-patience.ts'
 export interface CellAsksDeps {
   directory: Pick<Directory, 'cell' | 'findCell'>
   links: Pick<CellLinks, 'send'>
-  /** Signs for a cell that has just started what the functions have signed for another run. */
+  /** For a cell that has just started, signs what the functions have signed for its previous run. */
   sign: Signer
   patience: CellPatience
   /** Bounds the lines of each cell in the log. */
@@ -25,10 +25,10 @@ export interface CellAsksDeps {
   logger: Logger
 }
 
-/** A request of the functions, as it is passed on to other cells. */
+/** A request of the functions, to proxy to other cells. */
 export interface AskedRequest extends Pick<HttpRequest, 'method' | 'target' | 'headers'> {
   body: Uint8Array
-  /** On whose behalf it is sent. */
+  /** The owner it is sent for. */
   owner: string
 }
 
@@ -36,14 +36,14 @@ export interface AskOptions {
   signal: AbortSignal
   /** True: no timeout. Default: a timeout for the head and for each piece, and `STEPS_MAX` times that for the whole answer. */
   isPatient?: boolean
-  /** True: this cell has verified the whole request, and that it did not come before. */
+  /** True: this cell has verified the whole request, and that it is not a replay. */
   isVerified?: boolean
 }
 
-/** Asks other cells for their part of an answer. */
+/** Sends requests to other cells and returns their answers. */
 export interface CellAsks {
   /**
-   * Passes a request on to a cell, as it came, and returns its answer.
+   * Proxies a request to a cell, unchanged, and returns its answer.
    * @throws ServiceError `agent_unavailable` that names the cell, also while the body is read. `rate_limited` of its owner
    */
   ask(cell: string, request: AskedRequest, options: AskOptions): Promise<CellReply>
@@ -54,7 +54,7 @@ export interface CellReply extends Omit<PassedAnswer, 'body'> {
   body: AsyncIterable<Uint8Array>
 }
 
-/** Creates what asks other cells. Each verifies the signature of the functions and burns its nonce for itself. */
+/** Creates the client of other cells. Each cell verifies the signature of the functions and burns its nonce for itself. */
 export function createCellAsks({ directory, links, sign, patience, lines, logger }: CellAsksDeps): CellAsks {
   const send = async (
     url: string,

@@ -8,7 +8,7 @@ import type { HeaderMap } from '../../../shared/http/messages.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { CellSilence, createCellPulse, type LinkTls, type PulseTimes } from './cell-pulse.ts'
 
-/** A request as it came, for another cell. */
+/** An unchanged request, for another cell. */
 export interface PassedRequest {
   method: string
   target: string
@@ -19,7 +19,7 @@ export interface PassedRequest {
   owner: string
 }
 
-/** An answer of another cell. Its body is read or destroyed by who takes it. */
+/** An answer of another cell. Its receiver must read or destroy the body. */
 export interface PassedAnswer {
   status: number
   headers: HeaderMap
@@ -38,19 +38,19 @@ export interface CellLinks {
   send(channelUrl: string, request: PassedRequest, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<PassedAnswer>
   /** Sends an upgrade over a connection of its own. @throws Error of the network, or CellSilence */
   upgrade(channelUrl: string, request: PassedRequest): Promise<PassedUpgrade>
-  /** Closes all, with what is under way. */
+  /** Closes all connections, and aborts requests under way. */
   close(): Promise<void>
 }
 
 export interface CellLinkOptions {
   tls: LinkTls | null
-  /** Most requests to one cell whose answers are not complete. Default: as many as it gets connections. */
+  /** Most incomplete answers of one cell at once. Default: as many as it gets connections. */
   requestsMax?: number
-  /** When a cell that does not answer is taken for one that is away. Default as `createCellPulse`. */
+  /** When a cell that does not answer counts as unreachable. Default as `createCellPulse`. */
   pulseTimes?: PulseTimes
 }
 
-/** Creates the links, over TLS with both certificates where `tls` is given. */
+/** Creates the connections, over TLS with both certificates where `tls` is given. */
 export function createCellLinks({ tls, requestsMax = CONNECTIONS_MAX, pulseTimes }: CellLinkOptions): CellLinks {
   const links = new Map<string, Link>()
   const pulse = createCellPulse({ tls, times: pulseTimes })
@@ -140,8 +140,8 @@ function tooMany(): ServiceError {
 }
 
 /**
- * Makes the error for a cell whose agent does not answer. `which`, such as `, which made the base,`, says what it is asked for. Where that
- * `isChange`, it says so if it may have got it.
+ * Makes the error for a cell whose agent does not answer. `which`, such as `, which made the base,`, describes why that cell is needed.
+ * If `isChange`, it says that the cell may have received the change.
  */
 export function cellAway(
   cell: string,
@@ -159,7 +159,7 @@ async function dial(channelUrl: string, request: PassedRequest, tls: LinkTls | n
   return { status: response.statusCode ?? 0, headers: response.headers, body: response }
 }
 
-/** Of connections that were not made. */
+/** Error codes of connections that were never made. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
 /** Most requests to one cell at once. Each long wait holds a connection. */
 const CONNECTIONS_MAX = 1_024

@@ -22,7 +22,7 @@ export interface CellPulse {
   close(): void
 }
 
-/** Says that the agent of another cell shows no sign of life. */
+/** Reports that the agent of another cell shows no sign of life. */
 export class CellSilence extends Error {
   override readonly name = 'CellSilence'
   /** False: nothing was sent to it. */
@@ -38,7 +38,7 @@ export class CellSilence extends Error {
 export interface PulseTimes {
   /** Time without an answer before it probes an agent, and the interval of the probes after that. */
   lookMs: number
-  /** Time that it has for one. After two that did not come it is silent. */
+  /** Time for one probe. After two missed probes the agent is silent. */
   signMs: number
   /** While an agent is silent, probes continue until no exchange has wanted it for this long. */
   forgetMs: number
@@ -127,7 +127,7 @@ function isForgotten({ waiting, wantedAt, isSilent }: Watched, { forgetMs }: Pul
   return waiting.size === 0 && (!isSilent || performance.now() - wantedAt >= forgetMs)
 }
 
-/** Asks an agent for a sign of life, over a connection of its own. Never rejects. */
+/** Probes an agent over a connection of its own. Never rejects. */
 function givesSign(
   channelUrl: string,
   { tls, ms, signal }: { tls: LinkTls | null; ms: number; signal: AbortSignal },
@@ -156,6 +156,6 @@ const PULSE_PATH = '/cells/pulse'
 const SIGN = { status: 204, headers: {}, body: null }
 /** Errors of connections that no host has answered. */
 const NO_WAY: ReadonlySet<string> = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ETIMEDOUT', 'ABORT_ERR'])
-/** One may be missed since this agent itself was held up. */
+/** Most missed probes, since this agent itself may have been held up for one. */
 const MISSED_MAX = 2
 const TIMES: PulseTimes = { lookMs: 2_000, signMs: 2_000, forgetMs: 30_000 }
