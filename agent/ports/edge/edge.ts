@@ -7,7 +7,7 @@ export interface EdgeRoute {
   host: string
   project: string
   boxId: string
-  /** `token`: requests need a grant; `public`: none. */
+  /** `token`: requests need a grant. `public`: none. */
   auth: 'token' | 'public'
   /** IPv4 address and port of the box, as seen from this host. */
   address: string
@@ -27,7 +27,7 @@ export interface EdgeGrant {
   expiresAt: number
 }
 
-/** The head of a request that the edge cannot decide by itself: no route, or no grant. */
+/** The head of a request that the edge cannot decide, because it has no route or no grant. */
 export interface EdgeRequest {
   method: string
   /** As in `EdgeRoute.host`. */
@@ -39,9 +39,9 @@ export interface EdgeRequest {
   clientAddress: string
   /** The client uses HTTPS, to the edge or a proxy in front of it. */
   isSecure: boolean
-  /** The edge of another cell has led the request here: it is not led on. */
+  /** The edge of another cell has forwarded the request here, so this edge does not forward it again. */
   isLed: boolean
-  /** The agent's own pages answer it, unless another cell has the host; that is, for the sign-in, the one to sign in for. */
+  /** The agent's own pages answer it, unless another cell has the host. For the sign-in, that is the host to sign in for. */
   isOwn: boolean
 }
 
@@ -52,7 +52,7 @@ export interface CellEdge {
   port: number
 }
 
-/** Forward the request to a route, lead it to the edge of another cell, leave it to the agent's own pages, or answer it. */
+/** Forward the request to a route or to the edge of another cell, leave it to the agent's own pages, or answer it. */
 export type EdgeDecision =
   | { kind: 'forward'; route: EdgeRoute }
   | { kind: 'lead'; to: CellEdge }
@@ -62,12 +62,12 @@ export type EdgeDecision =
 /** An answer that the edge gives itself. */
 export type EdgeAnswerDecision = Extract<EdgeDecision, { kind: 'answer' }>
 
-/** A port of a box to which a request of the edge found no way, or which gave no answer. */
+/** A port of a box that a request of the edge could not reach, or that gave no answer. */
 export interface EdgeReach {
   owner: { project: string; boxId: string }
   /** Connects at the loopback of the box. @throws ServiceError `port_not_listening`, `port_unreachable`, `box_not_running` */
   connect(): Promise<{ readonly stream: Duplex }>
-  /** Call once the request is over. */
+  /** Call once the request has ended. */
   release(): void
 }
 
@@ -88,7 +88,7 @@ export interface EdgeGate {
 
 /** Bounds of what clients may take of the edge. A client is an IPv4 address or a /64 network of IPv6. */
 export interface EdgeLimits {
-  /** Connections at once; one client has half of them at most, and no more than others leave free. */
+  /** Most connections at once. One client has half of them at most, and no more than others leave free. */
   connections: number
   /** New connections a second of one client, over ten seconds. */
   connectionsPerSecond: number
@@ -98,7 +98,7 @@ export interface EdgeLimits {
 
 /** Use of a box's URLs since the edge started. */
 export interface EdgeUse {
-  /** Requests so far; reset by a restart of the edge. */
+  /** Requests so far. A restart of the edge resets it. */
   requests: number
   /** Open connections and streams. */
   open: number
@@ -106,7 +106,7 @@ export interface EdgeUse {
 
 /** Metrics of the edge. */
 export interface EdgeMetrics {
-  /** Starts by this driver; 0 for an adopted process. */
+  /** Starts by this driver, or 0 for an adopted process. */
   starts: number
   /** Null: it does not run, or did not answer within 2 s. */
   served: EdgeServed | null
@@ -116,7 +116,7 @@ export interface EdgeMetrics {
 export interface EdgeServed {
   /** Answered requests, by class of the status. */
   answers: Readonly<Record<EdgeAnswerClass, number>>
-  /** Requests that reached no box: malformed or incomplete; refused or redirected to the sign-in. */
+  /** Requests that reached no box. They were malformed or incomplete, or were refused or redirected to the sign-in. */
   refused: { malformed: number; notAdmitted: number }
   connections: { total: number; open: number; limit: number }
   receivedBytes: number
@@ -132,44 +132,44 @@ export interface EdgeServed {
 export type EdgeAnswerClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 
 /**
- * The reverse proxy in front of the boxes. It keeps serving while the agent restarts, and is adopted by the next one. For
- * requests without route or grant it asks the gate, waiting while the agent restarts.
+ * The reverse proxy in front of the boxes. It keeps serving while the agent restarts, and the next agent adopts it. For requests without
+ * route or grant it asks the gate, waiting while the agent restarts.
  */
 export interface Edge {
   /** Port that it listens on. */
   readonly port: number
-  /** Port for the edges of other cells; null: no fleet. */
+  /** Port for the edges of other cells. Null: no fleet. */
   readonly cellPort: number | null
   /**
-   * Sets routes and grants to exactly these, and starts it if none runs, which later changes wait for, but not this call. Call once,
-   * before the other methods. Requests of a credential without a grant, which one that ran meanwhile has open, end soon after.
+   * Sets routes and grants to exactly these. Starts the edge if none runs, which later changes wait for, but not this call. Call once,
+   * before the other methods. An edge that kept running may have open requests of a credential without a grant, which end soon after.
    */
   open(state: { routes: readonly EdgeRoute[]; grants: readonly EdgeGrant[]; gate: EdgeGate }): Promise<void>
-  /** Resolves once it serves after `open`, or could not be started, which `problems` tells. */
+  /** Resolves once it serves after `open`, or could not start, which `problems` then reports. */
   started(): Promise<void>
   /**
-   * Changes routes; resolves once they are in force. Open connections are not affected. One that rejects comes into force as soon as
+   * Changes routes. Resolves once they are in force. Open connections are not affected. A change that rejects comes into force as soon as
    * the edge can be reached.
    */
   change(change: { set?: readonly EdgeRoute[]; remove?: readonly string[] }): Promise<void>
-  /** Changes which hosts are led to the edges of other cells; none after `open`. As `change`. */
+  /** Changes the hosts whose requests go to the edges of other cells. There are none after `open`. As `change`. */
   lead(change: { set?: ReadonlyMap<string, CellEdge>; remove?: readonly string[] }): Promise<void>
   grant(grants: readonly EdgeGrant[]): Promise<void>
   /**
-   * Revokes credentials in every scope. Resolves once none is admitted; the requests, WebSockets and event streams that they admitted
+   * Revokes credentials in every scope. Resolves once none is admitted. The requests, WebSockets and event streams that they admitted
    * have ended a second later, as they do after a grant has expired.
    */
   revoke(credentials: readonly string[]): Promise<void>
   /** Lists the credentials by which open requests were admitted. */
   credentials(): Promise<ReadonlySet<string>>
-  /** Resolves once no request is open to that address and port; those open after `graceMs` are closed. */
+  /** Resolves once no request is open to that address and port. Closes requests that are open after `graceMs`. */
   drain(target: { address: string; port: number }, graceMs: number): Promise<void>
-  /** Use by box id; boxes without requests are left out. */
+  /** Use by box id, without boxes that had no requests. */
   use(): Promise<ReadonlyMap<string, EdgeUse>>
-  /** Reads the metrics; never rejects. */
+  /** Reads the metrics. Never rejects. */
   metrics(): Promise<EdgeMetrics>
   /** Lists its problems, for the health report. */
   problems(): Promise<{ code: string; evidence: string; remedy: string }[]>
-  /** Detaches from it, and it keeps serving; with `release` it ends. */
+  /** Detaches from it, and it keeps serving. With `release` it ends. */
   close(options: { release: boolean }): Promise<void>
 }
