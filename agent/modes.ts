@@ -61,7 +61,7 @@ export async function runAgent(
   }
 }
 
-/** Returns what a mode prints that needs no settings. Null for another. */
+/** Returns the output of a mode that needs no settings. Null for another mode. */
 function tell(mode: string | undefined): string | null {
   if (mode === 'help' || mode === '--help' || mode === '-h') return HELP
   const { version, commit } = readVersion()

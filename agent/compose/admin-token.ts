@@ -38,7 +38,7 @@ export async function keepAdminToken(deps: KeptTokenDeps): Promise<void> {
   const isDone = await renewAdminToken(deps).then(
     () => true,
     (error: unknown) => {
-      // While the fleet cannot receive a token, the agent serves with those that are there.
+      // While the fleet cannot receive a token, the agent serves with the existing ones.
       if (!(error instanceof ServiceError && error.code === 'runtime_unavailable')) throw error
       onError(error)
       return false

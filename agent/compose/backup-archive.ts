@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import * as z from 'zod'
 
-/** Files of a data directory that an archive holds. The database comes last, because a restored directory is whole once it has that. */
+/** Files of a data directory that an archive holds. The database comes last, because a restored directory is complete once it has that. */
 export const ARCHIVED_FILES = [
   'instance',
   'keys/token-private.json',

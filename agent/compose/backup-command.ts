@@ -85,8 +85,8 @@ function scratchPrefix(): string {
 }
 
 /**
- * Removes what killed backups of this host left in a directory, since it holds keys. Leaves files of such a name that another user made,
- * who could have a link followed in them.
+ * Removes files that killed backups of this host left in a directory, since they hold keys. Leaves files of such a name from other users,
+ * who could have this follow a link.
  */
 function removeAbandoned(directory: string): void {
   const prefix = scratchPrefix()

@@ -94,7 +94,7 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, actorContext }
 }
 
-// A new database beside restored keys would be a deployment of its own, which the restore could not replace any more.
+// A new database beside restored keys would be a separate deployment, which the restore could no longer replace.
 function endRestore(dataDir: string, isExclusive: boolean): void {
   const mark = join(dataDir, RESTORE_MARK)
   if (!existsSync(mark)) return

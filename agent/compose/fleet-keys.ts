@@ -96,7 +96,7 @@ export function openFleetKeys({ dataDir, files, shared, logger }: FleetKeysDeps)
   }
 }
 
-/** Returns what the fleet's Secret lacks of this cell's keys, as its new content. Null if it lacks nothing. */
+/** Returns the new content of the fleet's Secret if it lacks any of this cell's keys. Null if it lacks none. */
 function keysToGive(fleet: StoredKeys | null, own: StoredKeys): StoredKeys | null {
   if (fleet === null || fleet.generation < own.generation) {
     const backups = joinBackupKeys(fleet?.backups ?? { keys: [] }, own.backups)
@@ -130,5 +130,5 @@ function busy(): Error {
 
 const ATTEMPTS_MAX = 32
 const PAUSE_MS = 10
-/** Agents follow the Secret at once, and fronts their files within 3 s. */
+/** Agents follow the Secret at once, and fronts reload their files within 3 s. */
 const SPREAD_MS = 5_000

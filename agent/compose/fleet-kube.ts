@@ -72,7 +72,7 @@ export async function openKubeFleet(
   const now = (): number => clock.now()
   const api = await openApi(deps)
   const keys = fleetKeys(deps, data, api)
-  // Comes before anything is signed or verified with the keys that are in the files.
+  // Comes before anything is signed or verified with the keys in the files.
   await keys.exchange().catch((error: unknown) => logger.warn('failed to read the keys of the fleet', { error }))
   const directory = openDirectory(deps, data, { api, cell })
   closers.add('directory', () => directory.close())
@@ -127,7 +127,7 @@ export async function openKubeAccess(
   }
 }
 
-/** Creates the directory, which fetches bases of other cells over links of its own. */
+/** Creates the directory, which fetches bases of other cells over its own connections. */
 function openDirectory(
   { settings, closers, clock }: DeploymentDeps,
   { keys }: DataDirectory,

@@ -7,7 +7,7 @@ import type { DataDirectory, DeploymentDeps } from './deployment.ts'
 import type { Fleet } from './fleet-kube.ts'
 import { type HostAccess, wireTokens } from './tokens.ts'
 
-/** Opens what the settings name: the fleet of a cluster, or none. */
+/** Opens the fleet that the settings name, or none. */
 export async function openFleet(deps: DeploymentDeps, data: DataDirectory, version: string): Promise<Fleet> {
   if (deps.settings.fleet === null) {
     const nothing = async (): Promise<void> => undefined

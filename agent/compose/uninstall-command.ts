@@ -93,7 +93,7 @@ async function stopUnits(dataDir: string, print: (text: string) => void): Promis
   await run('systemctl', ['stop', BOXES_UNIT], { timeoutMs: STOP_MS })
 }
 
-/** Removes what is Boxyard's in a data directory, and the directory if nothing else is in it. */
+/** Removes Boxyard's files from a data directory, and the directory if it is then empty. */
 function purge(dataDir: string, print: (text: string) => void): void {
   // Names such as `backups` may belong to any program.
   const isOurs =
@@ -128,7 +128,7 @@ function removeIfEmpty(directory: string): boolean {
 
 const INSTANCE = /^[a-z0-9]{8}\n$/
 const DATABASE = ['boxyard.db', 'boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal', 'ballast']
-/** Everything that the service makes in its data directory. */
+/** Everything that the service creates in its data directory. */
 const OWN_NAMES = [
   ...DATABASE,
   ...['metrics.db', 'metrics.db-wal', 'metrics.db-shm'],

@@ -9,7 +9,7 @@ export interface FrontAddress {
 
 /**
  * Reads the settings of the front as the front does at its start (functions/config.ts), without its files. Returns its address, with
- * defaults for what is wrong, and one sentence for each wrong setting. Pure.
+ * defaults for wrong values, and one sentence for each wrong setting. Pure.
  */
 export function inspectFrontSettings(given: Readonly<Record<string, string>>): {
   address: FrontAddress

@@ -44,8 +44,8 @@ export function readGivenSettings(
 }
 
 /**
- * Reads the settings by which a deployment is taken down. A wrong setting does not keep its boxes running. It gets its default, and
- * `warn` gets a sentence, unless it says where the deployment is, or what.
+ * Reads the settings by which a deployment is taken down. A wrong setting must not keep its boxes running. It gets its default, and
+ * `warn` gets a sentence, unless the setting determines where or what the deployment is.
  * @throws Error for a wrong one that does
  */
 export function readTakeDownSettings(

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Carries the actor on whose behalf code runs across everything it awaits. */
+/** Carries the actor of running code across everything it awaits. */
 export function createActorContext<T>(): { current(): T | null; run<R>(cause: T, work: () => R): R } {
   const storage = new AsyncLocalStorage<T>()
   return {

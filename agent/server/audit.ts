@@ -122,7 +122,7 @@ function boundCommand(command: readonly string[] | null): Pick<AuditRecord, 'com
   return { command: kept }
 }
 
-/** Returns the account that pays for records which a request leaves behind. */
+/** Returns the account whose limits cover the records that a request leaves behind. */
 export function accountIn({ caller, project }: Pick<RequestFacts, 'caller' | 'project'>): string {
   return caller === null ? STRANGERS : rateAccountOf(caller, project)
 }

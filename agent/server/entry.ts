@@ -49,7 +49,7 @@ export interface EntryDeps {
   logger: Logger
 }
 
-/** Answers in the place of an owner that cannot be reached. */
+/** Answers instead of an owner that cannot be reached. */
 export interface StandIn {
   /** Returns true for a request that it can answer. The owner then has some seconds to do so. */
   isTold(request: Pick<RequestHead, 'method' | 'target' | 'headers'>): boolean

@@ -87,8 +87,8 @@ function readQuery({ request: { target }, match: { operation, params } }: Gather
 type ListQuery = ListedCards['query']
 
 /**
- * Yields the items of a cell. If they fail, end early or come out of order, continues with what `told` has after the last of them. So a
- * failing cell does not take the lists of the others with it.
+ * Yields the items of a cell. If they fail, are malformed or come out of order, continues with what `told` has after the last of them. So
+ * a failing cell does not take the lists of the others with it.
  */
 async function* orCards(
   cell: string,

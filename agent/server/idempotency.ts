@@ -8,7 +8,7 @@ import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.
 /** The fields of a request with an Idempotency-Key that identify a repeat. */
 export interface KeyedRequest {
   tokenId: string
-  /** The account that shares what is kept. */
+  /** The account that kept answers count against. */
   account: string
   key: string
   method: string

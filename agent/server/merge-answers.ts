@@ -19,7 +19,7 @@ export type CellValue = CellAnswer | { cell: string; error: ServiceError }
 export interface AnswerMerge {
   /** True: asks the others once this cell has done it. */
   isHereFirst: boolean
-  /** True for operations that can take long. The timeout for other cells is then the same as for this one. */
+  /** True for operations that can take long. Other cells then have no timeout. */
   isSlow: boolean
   /** Returns whether to ask the others after this status here. If not, this is the answer. */
   isAsked(status: number): boolean
@@ -36,7 +36,7 @@ export function mergeAnswers({ merge }: AnswerMerge, own: CellAnswer, others: re
   }
 }
 
-/** Makes one item of those that several cells have of a key, as JSON. */
+/** Makes one item of several cells' items with the same key, as JSON. */
 export type ItemJoin = (items: readonly Buffer[]) => Buffer
 
 /** Sums what a project has at several cells. */
@@ -219,7 +219,7 @@ function sumDeep<T extends object>(objects: readonly T[]): T {
   return sum as T
 }
 
-// Fractions of processors and GiB are sums already.
+// Fractions of CPUs and GiB are sums already.
 function round(value: number): number {
   return Math.round(value * 1e6) / 1e6
 }

@@ -101,7 +101,9 @@ export function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return readWhole(body, { maxBytes: WHOLE_BYTES_MAX, tooLong })
 }
 
-/** Reads what is left of an answer, so that its connection can be used again. Closes that if much is left, or it does not come soon. */
+/**
+ * Reads the rest of an answer, so that its connection can be reused. Closes the connection if much is left, or if it does not come soon.
+ */
 export function discard({ body }: Pick<HttpResponse, 'body'>): void {
   if (!(body instanceof Readable)) return
   let leftBytes = DISCARDED_BYTES_MAX

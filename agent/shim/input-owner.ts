@@ -58,7 +58,7 @@ export function createInputOwner<V>({
     leave: (client) => {
       typings.delete(client)
       waiting.delete(client)
-      // Apply the size that the client who types now last asked for.
+      // Applies the size that the typing client last asked for.
       if (!sizes.delete(client)) return
       const size = [...sizes].findLast(([each]) => mayType(each))?.[1]
       if (size !== undefined) apply(size)

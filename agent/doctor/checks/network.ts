@@ -2,7 +2,7 @@ import { HOST_IDS, INSTANCES_MAX } from '../../drivers/network/slots.ts'
 import type { Facts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
-/** Checks the packet filter, what the host does with packets of boxes, and nameservers. Pure. */
+/** Checks the packet filter, the host's handling of boxes' packets, and nameservers. Pure. */
 export function checkNetwork({ network, kernel, service, settings }: NetworkInput): Finding[] {
   return [
     ...checkFilter({ network, kernel }),

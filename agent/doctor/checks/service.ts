@@ -16,7 +16,7 @@ export function checkSettings({ settings }: Pick<Facts, 'settings'>): Finding[] 
   )
 }
 
-/** Checks the versions of program, Node.js and database, and that the pool is there. Pure. */
+/** Checks the versions of program, Node.js and database, and that the pool exists. Pure. */
 export function checkVersions({
   program,
   service,

@@ -29,7 +29,7 @@ export async function isOlderPackage(version: string, other: string): Promise<bo
   return exitCode === 0
 }
 
-/** Returns what a program prints in English. Null if it fails or is not there. */
+/** Returns the output of a program in English. Null if it fails or is missing. */
 async function ask(program: string, args: readonly string[]): Promise<string | null> {
   try {
     return (await runOk('env', ['LC_ALL=C.UTF-8', program, ...args], LIMITS)).stdout

@@ -160,7 +160,7 @@ export function readKeys(dataDir: string): StoredKeys {
 }
 
 /**
- * Puts the keys of a fleet in the place of those below a data directory, unless these are more recent. Returns whether any changed.
+ * Replaces the keys below a data directory with a fleet's keys, unless they are more recent. Returns whether any changed.
  * @throws Error if another process changes keys for more than 10 s
  */
 export function replaceKeys(dataDir: string, { channel, tokens, backups, generation }: StoredKeys): boolean {

@@ -2,14 +2,14 @@ import { isKubeError, unreachableError } from './errors.ts'
 import type { FollowedSource, FollowedView, Follower, ObjectPage } from './follow.ts'
 import type { KubeCall, KubeRequests } from './requests.ts'
 
-/** An object of a kind of ours, as the API server has validated it against the schema of its kind. */
+/** An object of one of our kinds, as the API server has validated it against the schema of its kind. */
 export interface KubeObject {
   metadata: { name: string; uid: string; resourceVersion: string }
   spec?: Record<string, unknown>
   status?: Record<string, unknown>
 }
 
-/** Calls for the objects of one kind of ours in the agent's namespace. Every failure is a KubeError. */
+/** Calls for the objects of one of our kinds in the agent's namespace. Every failure is a KubeError. */
 export interface KubeObjects {
   /** Fails with reason `exists` if there is one of that name, which an earlier attempt may have made whose answer was lost. */
   create(name: string, spec: Record<string, unknown>): Promise<KubeObject>
@@ -90,7 +90,7 @@ export function objectSource<T>(
       const query = { ...selector, ...(limit === undefined ? {} : { limit }) }
       let rest = ''
       for (let pages = 0; pages < PAGES_MAX; pages++) {
-        // The server is there once it has sent a page. A later one that fails costs the whole list, so it gets more time.
+        // The server has answered once it has sent a page. A later page that fails costs the whole list, so it gets more time.
         const part = rest === '' ? { query } : { query: { ...query, continue: rest }, deadlineMs: NEXT_PAGE_MS }
         const page = decodeList<T>(await requests.send({ ...call, verb: 'list', ...part }))
         yield page
@@ -110,7 +110,7 @@ export function objectSource<T>(
   }
 }
 
-/** Returns null in the place of a failure with reason `missing`. */
+/** Returns null instead of a failure with reason `missing`. */
 export async function orNull<T>(send: () => Promise<T>): Promise<T | null> {
   try {
     return await send()

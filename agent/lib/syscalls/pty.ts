@@ -32,7 +32,7 @@ export function isPtyMaster(fd: number): boolean {
 export function openPty(fd: number): Pty {
   const copy = duplicateOrClose(fd)
   const output = new ReadStream(fd)
-  // A descriptor of its own, so that closing the input does not cut off output that is still to be read.
+  // Uses its own descriptor, so that closing the input does not cut off output that is still to be read.
   const input = new ReadStream(copy)
   // Node leaves it blocking. A program that does not read its input would then block this process forever.
   controlBuffer(fd, FIONBIO, Buffer.from([1, 0, 0, 0]))
@@ -54,7 +54,7 @@ export function openPty(fd: number): Pty {
 
 /**
  * Makes the terminal of the master `fd` erase whole characters of UTF-8 in the lines that it edits, as sshd and terminal emulators do.
- * Call before a program has the terminal, since programs put back the settings that they found.
+ * Call before a program has the terminal, since programs restore the settings that they found.
  */
 export function editInUtf8(fd: number): void {
   const settings = Buffer.alloc(TERMIOS_BYTES)

@@ -21,7 +21,7 @@ export function openUnixSocket(): number {
   return openSocket(AF_UNIX, SOCK_STREAM)
 }
 
-/** Makes a socket that has a name take connections. At most `backlog` wait to be accepted. */
+/** Makes a socket that has a name accept connections. At most `backlog` wait to be accepted. */
 export function startListening(fd: number, backlog: number): void {
   checked(listen()(fd, backlog), 'listen')
 }

@@ -1,7 +1,7 @@
 /** Reason why a task of a file thread pauses: to yield its turn (`turn`), for a message (`input`), or for room to send (`output`). */
 export type Pause = 'turn' | 'input' | 'output'
 
-/** Steps of a task, synchronous between its pauses. Each pause may cancel it, as `return` does. */
+/** Steps of a task, synchronous between its pauses. A caller can cancel it at each pause, with `return`. */
 export type Steps<T> = Generator<Pause, T, undefined>
 
 /** The task's side of its channel to the main thread. */

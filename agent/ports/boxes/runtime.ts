@@ -49,7 +49,7 @@ export interface RuntimeBox {
 
 /** Resource use of a box: counters since its start, and present values. */
 export interface BoxUsage {
-  /** CPU time summed over all processors. Null where the host does not count it. */
+  /** CPU time summed over all CPUs. Null where the host does not count it. */
   cpuSeconds: number | null
   /** Includes its page cache: `cacheBytes` of it are reclaimable. */
   memoryBytes: number

@@ -31,7 +31,7 @@ export interface LiveOutput {
   settle(): Promise<SettledOutput>
 }
 
-/** The output that goes into the record of an ended command. */
+/** The output to keep in the record of an ended command. */
 export interface SettledOutput {
   output: ExecOutput
   /** Bytes kept in files, of the streams that are null in `output`. */

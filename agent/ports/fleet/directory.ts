@@ -127,7 +127,7 @@ export interface Cell {
   region: string | null
   /** Capacity that boxes can still reserve there, as last reported. Null if it never reported. */
   free: { ramMb: number; storageBytes: number } | null
-  /** Number of places that are ready for boxes to come. */
+  /** Number of places that are ready for new boxes. */
   warm: number
   isReady: boolean
   /** Time of its last report, in ms since the epoch. Null: never. */

@@ -37,7 +37,7 @@ export interface CellStatus {
   isDraining: boolean
   /** Capacity that boxes can still reserve. */
   free: { cpus: number; ramMb: number; storageBytes: number }
-  /** Number of places that are ready for boxes to come. */
+  /** Number of places that are ready for new boxes. */
   warm: number
   /** Names of the shared bases in its pool. */
   bases: string[]

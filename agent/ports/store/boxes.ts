@@ -40,7 +40,7 @@ export interface BoxRecord {
   mounts: MountRecord[]
   /** A restore that has not ended. */
   restore: PendingRestore | null
-  /** The restore that failed last, until the next begins. */
+  /** The last restore that failed, until the next begins. */
   restoreFault: { root: string; code: ErrorCode; detail: string } | null
   /** The creator: a create repeated after a crash finds its own box by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
@@ -130,7 +130,7 @@ export interface BoxStore {
   countByStatus(): Promise<Record<BoxStatus, number>>
 }
 
-/** A running box. `since` is when it came to run, ms since the epoch. */
+/** A running box. `since` is when it started to run, in ms since the epoch. */
 export interface RunningBoxRef {
   id: string
   project: string
@@ -159,7 +159,7 @@ export interface Swap {
   now: number
 }
 
-/** Tombstones for subvolumes that a box has no more, written in the commit of its record. */
+/** Tombstones for subvolumes that a box no longer has, written in the commit of its record. */
 export interface BoxEffects {
   tombstones: readonly Tombstone[]
 }

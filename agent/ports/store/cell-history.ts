@@ -10,7 +10,7 @@ export interface EventScan extends EventQuery {
   signal: AbortSignal
 }
 
-/** Where the events of a cell that a scope may see begin and end, by number. */
+/** The numbers at which a cell's events begin and end for a scope. */
 export interface EventBounds {
   /** From this on none was pruned. */
   oldest: number
@@ -37,7 +37,7 @@ export interface CellHistory {
    */
   readEvents(scan: EventScan): Promise<EventPage>
   /**
-   * Reads records newest first, until `limit` match or there are no more. At another cell in turns of `account`.
+   * Reads records newest first, until `limit` match or there are no more. Another cell reads in turns of `account`.
    * @throws ServiceError `agent_unavailable`
    */
   readAudit(query: AuditQuery & { account: string }): Promise<AuditPage>

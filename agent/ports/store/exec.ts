@@ -34,7 +34,7 @@ export interface ExecOutput {
   stderr: Uint8Array | null
 }
 
-/** Bounds of what is kept of a box's ended commands: number of records, and bytes of them and their output in all. */
+/** Bounds of a box's kept ended commands: number of records, and bytes of them and their output in all. */
 export interface ExecBounds {
   records: number
   bytes: number

@@ -22,7 +22,7 @@ export interface KeyedAnswer {
 
 /** Stores requests with an Idempotency-Key, and their answers. */
 export interface IdempotencyStore {
-  /** Reserves a key for this process. Returns null if it was free, else its entry. The account shares what is kept. */
+  /** Reserves a key for this process. Returns null if it was free, else its entry. Kept answers count against the account. */
   begin(request: {
     token: string
     key: string

@@ -23,7 +23,7 @@ export interface JobRecord {
   kind: string
   /** Null: of no single project. */
   project: string | null
-  /** The API path of what it works on. */
+  /** The API path of the resource it works on. */
   resource: string
   /** Id of the request that started it. */
   requestId: string

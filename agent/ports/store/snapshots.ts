@@ -12,7 +12,7 @@ export interface SnapshotRecord {
   comment: string | null
   createdAt: number
   subvolume: string
-  /** True for a snapshot that a restore made of what it replaced. */
+  /** True if a restore made it, of the state that the restore replaced. */
   automatic: boolean
   /** Data volumes of the box, taken at the same instant. */
   data: SnapshotData[]

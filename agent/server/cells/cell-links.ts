@@ -36,7 +36,7 @@ export interface CellLinks {
    * the owner would have more connections to that cell than it leaves free
    */
   send(channelUrl: string, request: PassedRequest, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<PassedAnswer>
-  /** Sends an upgrade over a connection of its own. @throws Error of the network, or CellSilence */
+  /** Sends an upgrade over its own connection. @throws Error of the network, or CellSilence */
   upgrade(channelUrl: string, request: PassedRequest): Promise<PassedUpgrade>
   /** Closes all connections, and aborts requests under way. */
   close(): Promise<void>
@@ -44,7 +44,7 @@ export interface CellLinks {
 
 export interface CellLinkOptions {
   tls: LinkTls | null
-  /** Most incomplete answers of one cell at once. Default: as many as it gets connections. */
+  /** Most requests to one cell with incomplete answers. Default: as many as it gets connections. */
   requestsMax?: number
   /** When a cell that does not answer counts as unreachable. Default as `createCellPulse`. */
   pulseTimes?: PulseTimes

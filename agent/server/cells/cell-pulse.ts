@@ -127,7 +127,7 @@ function isForgotten({ waiting, wantedAt, isSilent }: Watched, { forgetMs }: Pul
   return waiting.size === 0 && (!isSilent || performance.now() - wantedAt >= forgetMs)
 }
 
-/** Probes an agent over a connection of its own. Never rejects. */
+/** Probes an agent over a separate connection. Never rejects. */
 function givesSign(
   channelUrl: string,
   { tls, ms, signal }: { tls: LinkTls | null; ms: number; signal: AbortSignal },
@@ -156,6 +156,6 @@ const PULSE_PATH = '/cells/pulse'
 const SIGN = { status: 204, headers: {}, body: null }
 /** Errors of connections that no host has answered. */
 const NO_WAY: ReadonlySet<string> = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ETIMEDOUT', 'ABORT_ERR'])
-/** Most missed probes, since this agent itself may have been held up for one. */
+/** Missed probes before an agent is silent. One may be missed because this agent itself was held up. */
 const MISSED_MAX = 2
 const TIMES: PulseTimes = { lookMs: 2_000, signMs: 2_000, forgetMs: 30_000 }
