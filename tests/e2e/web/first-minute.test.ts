@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
+import type { Locator } from 'playwright-core'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { useConsole } from '../../helpers/web/visited-console.ts'
 import { isFocused, untilOnScreen } from '../../helpers/web/visitor.ts'
 
-const { client, user, visitor } = useConsole(useOwnService())
+const { client, user, visitor, changeBrowser } = useConsole(useOwnService())
 const { button, dialog } = visitor
 const YARD = '/v1/projects/yard'
 
@@ -12,9 +13,18 @@ const navigation = () => user.page.getByRole('navigation', { name: 'Pages' })
 
 // First in this file: it needs a service without boxes.
 describe('the first minute', () => {
-  test('leads from an empty overview to a shell in three clicks, and to the URL in a fourth, without typing a name', async () => {
+  test('leads from the sign-in link to a shell and a page at the URL in four clicks, without typing a name', async () => {
+    let clicks = 0
+    const press = async (target: Locator): Promise<void> => {
+      clicks++
+      await target.click()
+    }
+    await changeBrowser()
+    const link = (await client.post('/v1/session/links')).body.ticket
+    await visitor.open(`/sign-in#${link}`, 'Sign in to Boxyard')
+    await press(user.page.getByRole('button', { name: /^Sign in as / }))
     const steps = user.page.getByRole('region', { name: 'First steps' })
-    await steps.getByRole('link', { name: 'Create box' }).click()
+    await press(steps.getByRole('link', { name: 'Create box' }))
     const name = dialog().getByLabel('Name', { exact: true })
     await eventually(() => isFocused(name))
     const suggested = await name.inputValue()
@@ -23,15 +33,17 @@ describe('the first minute', () => {
       async () =>
         (await dialog().getByLabel('Project', { exact: true }).inputValue()) === 'demo' && button('Create').isEnabled(),
     )
-    await button('Create and open terminal').click()
+    await press(button('Create and open terminal'))
     await user.page.waitForURL(`**/boxes/demo/${suggested}/terminal`)
     await dialog().waitFor({ state: 'detached' })
+    await visitor.type('mkdir /srv/www; echo "hello from here" >/srv/www/index.html; httpd -p 8080 -h /srv/www')
     await visitor.type('echo in-$((40 + 2))')
     await untilOnScreen(visitor, 'in-42')
-    const link = user.page.locator('a[href^="http"]').first()
-    const [tab] = await Promise.all([user.context.waitForEvent('page'), link.click()])
-    await tab.getByText('Nothing answers on port 8080 of this box.').waitFor()
-    expect(tab.url()).toBe(await link.getAttribute('href'))
+    const url = user.page.locator('a[href^="http"]').first()
+    const [tab] = await Promise.all([user.context.waitForEvent('page'), press(url)])
+    await tab.getByText('hello from here').waitFor()
+    expect(tab.url()).toBe(await url.getAttribute('href'))
+    expect(clicks).toBe(4)
     await client.delete(`/v1/projects/demo/boxes/${suggested}`)
   })
 })

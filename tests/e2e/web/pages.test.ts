@@ -27,6 +27,7 @@ const PAGES: readonly [path: string, heading: string][] = [
   ['/boxes/yard/one/commands', 'Run a command'],
   ['/boxes/yard/one/services', 'Services'],
   ['/boxes/yard/one/services?service=site', 'Domains'],
+  ['/boxes/yard/one/activity', 'yard/one'],
   ['/boxes/yard/one/connect', 'SSH'],
   ['/volumes', 'Volumes'],
   ['/volumes/yard/db', 'yard/db'],
