@@ -78,6 +78,7 @@ class OciRuntime implements BoxLife {
     this.boxes.disk.bound(id, spec, rootPath)
     const slot = await this.#options.network.join({ boxId: id, project, name, nesting, mbps })
     this.boxes.expect(id, slot.idBase)
+    const namesReady = this.#options.network.namesReady(id)
     const { initPath: init, logger } = this.#options
     const pid = await this.#gate.run(() => runInit(host, spec, { slot, init, logger }))
     if (nesting) host.cgroups.delegate(id, { owner: slot.idBase, init: pid })
@@ -86,6 +87,7 @@ class OciRuntime implements BoxLife {
     if (startTicks === null) throw initFailure('init ended at once')
     const { index: slotIndex, idBase } = slot
     const [bootId, crunStatus] = [readBootId(), host.crun.status(id)]
+    await namesReady
     const facts = { bootId, pid, startTicks, slotIndex, idBase, project, name, rootPath, cgroup: null, crunStatus }
     return this.boxes.begin(id, { ...facts, nesting }, spec.mounts)
   }

@@ -106,6 +106,16 @@ export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerId
   }
 }
 
+/**
+ * Returns true if a server listens at its address. The address matters: until it enters its slot, the process is in the network of the host,
+ * where a resolver may listen at the same port. dnsmasq listens by TCP last.
+ */
+export function isListening(pid: number, address: string): boolean {
+  const octets = address.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'))
+  const local = `${octets.toReversed().join('').toUpperCase()}:0035`
+  return tryReadText(`/proc/${pid}/net/tcp`).includes(` ${local} 00000000:0000 0A `)
+}
+
 /** Kills all processes of the servers of instance `k` whose number `isDoomed` accepts. */
 export function killServers(k: number, isDoomed: (number: number) => boolean): void {
   const isMeant = (base: number): boolean => {

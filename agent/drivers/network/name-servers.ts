@@ -56,6 +56,11 @@ export class NameServers {
     return server?.address ?? null
   }
 
+  /** Resolves once the server of a project answers, at once for a project without one. As `ProjectServer.ready`. */
+  async ready(project: string): Promise<void> {
+    await this.#servers.get(project)?.ready()
+  }
+
   /** Has the server of a project read its hosts file again. */
   update(project: string): void {
     this.#servers.get(project)?.reload()

@@ -154,6 +154,11 @@ class NftNetwork implements Network {
     else parts.pool.give(slot, member.project)
   }
 
+  async namesReady(boxId: string): Promise<void> {
+    const membership = await this.#memberships.get(boxId)?.catch(() => undefined)
+    if (membership) await this.#parts?.names.ready(membership.member.project)
+  }
+
   async limit(boxId: string, mbps: number | null): Promise<void> {
     const membership = await this.#memberships.get(boxId)?.catch(() => undefined)
     if (!membership || !this.#memberships.has(boxId)) return

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../../shared/log.ts'
 import type { ExitWatcher } from '../host/exit-watcher.ts'
 import {
   forgetNameServer,
+  isListening,
   killNameServer,
   killServers,
   lastWordsOf,
@@ -44,6 +46,7 @@ export class ProjectServer {
   #failures = 0
   #startedAt = 0
   #isAdmitted = false
+  #isReady = false
   #isEnding = false
 
   constructor(parts: ServerParts, identity: ServerIdentity) {
@@ -65,6 +68,15 @@ export class ProjectServer {
   adopt(pid: number, addresses: readonly string[]): void {
     for (const address of addresses) this.members.add(address)
     this.#work = this.#adopt(pid)
+  }
+
+  /** Resolves once it answers queries. Also resolves if it fails to start, or is ended, after 2 s at most. */
+  async ready(): Promise<void> {
+    const deadline = performance.now() + READY_MAX_MS
+    while (!this.#isReady && this.#failures === 0 && !this.#isEnding && performance.now() < deadline) {
+      this.#isReady = this.#pid !== null && isListening(this.#pid, this.address)
+      if (!this.#isReady) await sleep(READY_POLL_MS)
+    }
   }
 
   /** Has it read its files again; one that starts reads them anyway. */
@@ -137,6 +149,7 @@ export class ProjectServer {
     })
     this.#unwatch = this.#parts.watcher.watch(pid, () => {
       this.#pid = null
+      this.#isReady = false
       this.#handleEnd()
       if (this.#isEnding) return
       if (performance.now() - this.#startedAt > STABLE_MS) this.#failures = 0
@@ -172,6 +185,9 @@ export class ProjectServer {
   }
 }
 
+const READY_MAX_MS = 2_000
+/** A look takes some 50 µs. A server starts in 25 ms. */
+const READY_POLL_MS = 3
 const STABLE_MS = 10_000
 const DELAY_MS = 25
 const DELAY_MAX_MS = 5_000

@@ -53,6 +53,11 @@ export interface Network extends HostNetwork, Resolvers {
   warmUp(): void
   /** Gives the box a slot, adds it to its project and publishes its name there. */
   join(member: NetworkMember): Promise<NetworkSlot>
+  /**
+   * Resolves once a member's project has a name server that answers. Also resolves if the server does not start, after 2 s at most. Call
+   * before the member's programs run, which would read a refused query as "no such name".
+   */
+  namesReady(boxId: string): Promise<void>
   /** Adopts a box that an earlier process started, with the namespaces of process `pid`. */
   adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot>
   /** Bounds what a member sends and receives, each in Mbit/s. Null: unlimited. Does nothing for an unknown box. */

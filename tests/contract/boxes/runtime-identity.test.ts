@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
 const KEY = 'etc/ssh/ssh_host_ed25519_key'
@@ -185,5 +185,35 @@ describe('what tells who a box is', () => {
     symlinkSync('/etc/ssh', `${linked}/etc/ssh`)
     await startNew('box_linked')
     expect((await execute(lab.runtime, 'box_linked', 'echo runs')).stdout).toBe('runs\n')
+  })
+
+  test('a box runs once its name server answers, so that its first program resolves names', async () => {
+    const { network } = lab
+    const ready = Promise.withResolvers<void>()
+    const asked: string[] = []
+    const namesReady = network.namesReady.bind(network)
+    network.namesReady = (id) => {
+      asked.push(id)
+      return ready.promise
+    }
+    try {
+      lab.makeRoot('box_first')
+      let isStarted = false
+      const starting = lab.runtime.start(lab.spec('box_first', { project: 'first' })).then(() => {
+        isStarted = true
+      })
+      await untilTrue(() => asked.length > 0)
+      await namesReady('box_first')
+      await untilTrue(() => lab.runtime.list().then((boxes) => boxes.some(({ id }) => id === 'box_first')))
+      expect(isStarted).toBe(false)
+      ready.resolve()
+      await starting
+      // Where nothing listens, a connection is refused.
+      const { stdout } = await execute(lab.runtime, 'box_first', 'timeout 1 nc 169.254.1.53 53 </dev/null 2>&1')
+      expect([asked, stdout]).toEqual([['box_first'], ''])
+    } finally {
+      ready.resolve()
+      network.namesReady = namesReady
+    }
   })
 })

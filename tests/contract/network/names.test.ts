@@ -114,6 +114,7 @@ describe('the names of boxes', () => {
   ])('have one answer to each type of record over %s %s', async (protocol, extension) => {
     await withNetwork(labSettings({ allowPrivate: true }), async (network) => {
       const [box] = [await join(network, 'demo', 'typed'), await join(network, 'other', 'foreign')]
+      await network.namesReady('box_demo_typed')
       const before = asked.length
       const types = Object.values(TYPES)
       const names = ['typed', 'absent', 'foreign']
@@ -127,6 +128,19 @@ describe('the names of boxes', () => {
       )
       expect(said.split('\n')).toEqual(expected)
       expect(asked.slice(before)).not.toMatch(/typed|absent|foreign/)
+    })
+  })
+
+  test('are answered from the moment on that the network calls them ready, by tcp as well', async () => {
+    await withNetwork(labSettings({ allowPrivate: true }), async (network) => {
+      const projects = ['a', 'b', 'c', 'd', 'e', 'f']
+      const answers = projects.map(async (project) => {
+        const box = await join(network, project, 'first')
+        await network.namesReady(`box_${project}_first`)
+        return dns(box, 'raw', NAME_SERVER, 'first', String(TYPES.A), 'tcp')
+      })
+      expect(await Promise.all(answers)).toEqual(projects.map(() => 'first 1 NOERROR 1 0'))
+      await network.namesReady('box_unknown_box')
     })
   })
 
