@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Network } from '../../../agent/ports/boxes/network.ts'
 import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
@@ -188,7 +189,7 @@ describe('what tells who a box is', () => {
   })
 
   test('a box runs once its name server answers, so that its first program resolves names', async () => {
-    const { network } = lab
+    const network = lab.network as Network
     const ready = Promise.withResolvers<void>()
     const asked: string[] = []
     const namesReady = network.namesReady.bind(network)
