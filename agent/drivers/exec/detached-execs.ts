@@ -28,7 +28,7 @@ import {
 export interface DetachedExecs {
   /** Starts a command, and first a shim if none of this version runs. */
   start(task: DetachedTask): Promise<DetachedExec>
-  /** Lists those that run, and those that ended and were not forgotten. */
+  /** Lists running commands, and ended ones that are not forgotten. */
   list(): DetachedExec[]
   /** Adds the commands of a shim's inventory. */
   adopt(shim: ConnectedShim): void
@@ -155,7 +155,7 @@ function attachToFiles(files: ExecFiles, key: ExecKey, isTerminal: boolean): Att
   }
 }
 
-// The files may be removed at any time, into the record or with the box; the stream then ends early.
+// The files may disappear at any time, into the record or with the box. The stream then ends early.
 function readKept(
   { directory, keptBytes: capacity }: ExecFiles,
   key: ExecKey,

@@ -69,7 +69,7 @@ export function instructions(...codes: number[]): Buffer {
   return bytes
 }
 
-// One segment, readable and executable, that holds the whole file; a stack that is not executable.
+// One segment, readable and executable, that holds the whole file, and a stack that is not executable.
 function buildHeader(machine: number, size: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   header.write('\x7fELF\x02\x01\x01', 'latin1')

@@ -33,22 +33,22 @@ export interface ExecDeps {
 export interface ExecTask {
   boxId: string
   idBase: number
-  /** True if the box was started with nesting: root gets more capabilities. */
+  /** True if the box started with nesting, so that root gets more capabilities. */
   nesting?: boolean
   user: BoxUser
   request: ExecRequest
-  /** Its working directory: that of the request, or the user's home. */
+  /** Its working directory, from the request or else the user's home. */
   cwd: string
   /** Returns true while the box runs. */
   isRunning(): boolean
-  /** Opens the streams of the process, in place of the streams that the request asks for. */
+  /** Opens the streams of the process, instead of the ones that the request needs. */
   openEnds?(process: OciProcess): ExecEnds
 }
 
 /**
- * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr, or on
- * its terminal. The command becomes a child of this process, so its wait status tells exit code from signal. `outOfMemory` is
- * set if it ended by a SIGKILL (or a shell's 137) that was not sent here while the kernel's OOM killer was active in the box.
+ * Starts a command in its own cgroup. A program that cannot start ends with 127 or 126 and a line on stderr, or on its terminal. The
+ * command becomes a child of this process, so its wait status distinguishes an exit code from a signal. `outOfMemory` is set if it ended by
+ * a SIGKILL (or a shell's 137) that was not sent here while the kernel's OOM killer was active in the box.
  */
 export async function startExec(deps: ExecDeps, task: ExecTask): Promise<RunningExec> {
   const { crun, cgroups } = deps
@@ -73,8 +73,8 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
 }
 
 /**
- * Derives the exit code and the line on stderr from crun's message about a program it could not start. `program` is null if a
- * terminal gate starts it: then only making the terminal can have failed. A pure function.
+ * Derives the exit code and the line on stderr from crun's message about a program it could not start. `program` is null if the terminal
+ * starter starts it. Then only the creation of the terminal can have failed. A pure function.
  */
 export function explainFailedStart(message: string, program: string | null, cwd: string): Explanation {
   const reason = message.split(': ').at(-1) || 'for a reason of the host'
@@ -124,8 +124,8 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   const oomKills = outOfMemory ? cgroups.oomKills(task.boxId) - start.before.oomKills : 0
   if (outOfMemory)
     return refusedExec(task, ends, { exitCode: null, signal: 'SIGKILL', outOfMemory, oomKills, line: '' })
-  // A message about the program is true of a full box, too, unless a process of the start was refused. Then crun 1.8 crashes, reports
-  // "fail startup", or takes its failed fork for the child. In that case it looks for directory and program on the host until a SIGPIPE ends it.
+  // A message about the program is true of a full box, too, unless a process of the start was refused. Then crun 1.8 crashes, reports "fail
+  // startup", or takes its failed fork for the child. In that case it looks for directory and program on the host until a SIGPIPE ends it.
   const isUntold = outcome.wasKilled || outcome.message.endsWith(TRY_AGAIN) || !OF_PROGRAM.test(outcome.message)
   return refusedExec(
     task,
@@ -134,7 +134,7 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   )
 }
 
-/** How a command ends that was not started, and the line on its stderr. */
+/** The end of a command that did not start, and the line on its stderr. */
 interface RefusedEnd extends ExecExit {
   line: string
 }
@@ -183,7 +183,7 @@ async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: StartingE
   }
 }
 
-/** Removes a command's cgroup; logs a failure, since the end of the box removes it anyway. */
+/** Removes a command's cgroup. Logs a failure, since the end of the box removes it anyway. */
 export async function removeExecCgroup({ cgroups, logger }: CgroupDeps, boxId: string, name: string): Promise<void> {
   try {
     await cgroups.dissolveExec(boxId, name)
@@ -192,14 +192,14 @@ export async function removeExecCgroup({ cgroups, logger }: CgroupDeps, boxId: s
   }
 }
 
-// Kills what crun may have left in the cgroup when it failed itself, or was killed by the OOM killer.
+// Kills any processes that crun left in the cgroup when it failed itself, or the OOM killer killed it.
 function killOrphans({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, boxId: string, name: string): void {
   const left = cgroups.execProcesses(boxId, name)
   cgroups.killExec(boxId, name)
   for (const each of left) watcher.collect(each)
 }
 
-// A process that is about to end is in no cgroup any more, and cannot be reaped yet. It counts against the limit of its box until then.
+// A process that is about to end is in no cgroup any more, but cannot be reaped yet. Until then it counts against the limit of its box.
 function collectStrays(watcher: ExitWatcher): void {
   watcher.collectStrays(CRUN_COMMAND)
   for (const pauseMs of STRAYS_MS) setTimeout(() => watcher.collectStrays(CRUN_COMMAND), pauseMs).unref()
@@ -217,7 +217,7 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   const exited = new Promise<ExecExit>((resolve) => {
     watcher.watch(pid, (status) => {
       isOver = true
-      // Read at every end, so that an OOM kill during this command is not attributed to a later one.
+      // Read at every end, so that an OOM kill during this command does not count for a later one.
       const isRecent = cgroups.isOutOfMemory(boxId, before.oomKills)
       const isKill = status?.signal === 'SIGKILL' || status?.exitCode === SHELL_KILLED
       const isOutOfMemory = isRecent && !isKilledHere && isKill
@@ -256,7 +256,7 @@ interface Explanation {
 /** Counters of the box before a start. */
 interface CountsBefore {
   oomKills: number
-  /** Processes that were refused. */
+  /** Number of refused processes. */
   refusals: number
 }
 
@@ -281,7 +281,7 @@ interface StartedExec {
 }
 
 function exitOf(status: ChildStatus | null, outOfMemory: boolean, oomKills: number): ExecExit {
-  // No status: another process reaped it. Report SIGKILL, since success cannot be assumed.
+  // No status, because another process reaped it. Report SIGKILL, since success cannot be assumed.
   const signal = status === null ? 'SIGKILL' : status.signal
   return { exitCode: status?.exitCode ?? null, signal, outOfMemory, ...(oomKills > 0 ? { oomKills } : {}) }
 }
@@ -291,9 +291,9 @@ const SHELL_KILLED = 137
 const TRY_AGAIN = 'Resource temporarily unavailable'
 const OF_PROGRAM = /^(chdir|executable file|open executable|exec)\b/
 /**
- * Processes that a start has at once: crun, the child that enters the box, and the program. With less room crun is not started, because
- * version 1.8 takes its own failed fork for the new process.
+ * Processes of a start at once: crun, the child that enters the box, and the program. With less left, crun does not start, because version
+ * 1.8 takes its own failed fork for the new process.
  */
 const START_PROCESSES = 3
-// On a busy host what crun left ends late.
+// On a busy host, processes that crun left end late.
 const STRAYS_MS = [50, 1_000, 10_000]

@@ -24,7 +24,7 @@ import type {
 } from '../../ports/exec/outputs.ts'
 
 export interface ExecOutputsOptions {
-  /** The directory of all boxes' files; made with the first. */
+  /** The directory of all boxes' files, created with the first. */
   directory: string
   /** Bytes kept per stream. */
   keptBytes: number
@@ -32,7 +32,7 @@ export interface ExecOutputsOptions {
   unread?: UnreadOutput
 }
 
-/** Keeps output in files `<directory>/<box>/<command>.<stream>`, 0600; up to 128 KiB per stream go into the record. */
+/** Keeps output in files `<directory>/<box>/<command>.<stream>`, with mode 0600. Up to 128 KiB per stream go into the record. */
 export function createExecOutputs({ directory, keptBytes, unread }: ExecOutputsOptions): ExecOutputs {
   const turns = createOutputTurns(unread)
   const read = (key: ExecKey, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
@@ -61,7 +61,7 @@ export function createExecOutputs({ directory, keptBytes, unread }: ExecOutputsO
   }
 }
 
-/** Returns the path of a command's file below the `directory` of all boxes: that of a stream, or the exit note. */
+/** Returns the path of a command's file below the `directory` of all boxes. The file holds a stream, or the exit note. */
 export function execFile(directory: string, { boxId, execId }: ExecKey, part: OutputStream | 'exit'): string {
   return join(directory, boxId, `${execId}.${part}`)
 }
@@ -112,7 +112,7 @@ function collectInto(
   }
 }
 
-// Needs no sync: the shim has synced the files before it reports the end.
+// Needs no sync, because the shim has synced the files before it reports the end.
 function followFiles(read: (range: OutputRange) => OutputPiece, keptBytes: number): LiveOutput {
   const total = (stream: OutputStream): number => read({ stream, offset: 0, maxBytes: 0 }).totalBytes
   const totals = (): Record<OutputStream, number> => ({ stdout: total('stdout'), stderr: total('stderr') })

@@ -12,11 +12,11 @@ export type ExecStreams = Pick<RunningExec, 'stdin' | 'stdout' | 'stderr' | 'ter
 export interface ExecEnds {
   /** The command's side, for crun. */
   childSide: Pick<ExecContext, 'stdio' | 'terminal' | 'programFd'>
-  /** The process that crun is to start. */
+  /** The process for crun to start. */
   process: OciProcess
   /** Opens this side of a running command's streams. Throws, leaving nothing open, if crun did not make the terminal. */
   open(): ExecStreams
-  /** Opens this side of a command that could not be started; its output is `line`. */
+  /** Opens this side of a command that could not start. Its output is `line`. */
   refuse(line: string): ExecStreams
   close(): void
 }
@@ -46,7 +46,7 @@ export function openPipes(
       terminal: null,
     }),
     refuse: (line) => {
-      // Only crun has written to the last pipe so far; its message is not the command's output.
+      // So far only crun has written to the last pipe, and its message is not part of the command's output.
       closeFd((error ?? output).readFd)
       const message = Readable.from(line === '' ? [] : [Buffer.from(line)])
       const streams = error
@@ -80,7 +80,7 @@ function openPipesOwnedBy({ uid, gid }: { uid: number; gid: number }, count: num
 
 type Pipe = ReturnType<typeof openPipe>
 
-// A peer that closes its end, or is killed, must not raise an unhandled error here.
+// A peer that closes its end, or dies, must not raise an unhandled error here.
 function ignoreErrors(socket: Socket): Socket {
   return socket.on('error', () => undefined)
 }

@@ -14,8 +14,8 @@ import {
 import { LINE_BYTES, type ShimMessage, type ShimRequest } from './shim-protocol.ts'
 
 /**
- * Attaches to the command or session `id` of the shim that listens at `path`. Throws `runtime_unavailable` if the shim cannot be
- * reached or does not answer within 15 s, `rate_limited`, or `exec_not_found` if it does not have that id (any more).
+ * Attaches to the command or session `id` of the shim that listens at `path`. Throws `runtime_unavailable` if the shim is unreachable or
+ * does not answer within 15 s, `rate_limited`, or `exec_not_found` if it does not have that id (any more).
  */
 export async function attachToShim(path: string, id: string, typing: Typing): Promise<AttachedExec> {
   const socket = await tryConnect(path)
@@ -35,7 +35,7 @@ async function requestAttach(socket: Socket, execId: string, typing: Typing): Pr
   const close = (): void => reject(unreachable())
   const timer = setTimeout(close, ANSWER_MS)
   socket.once('close', close)
-  // The answer follows the inventory that every connection is sent.
+  // The answer follows the inventory, which the shim sends on every connection.
   const lines = readJsonLines(socket, LINE_BYTES, (value) => {
     const message = value as ShimMessage
     if (message.type === 'failed') reject(shimFailureOf(message))
@@ -65,7 +65,7 @@ function createAttached(socket: Socket, { terminal, rest }: Answer): AttachedExe
     }
   }
   socket.on('data', read).once('close', outputs.fail)
-  // It may be closed already.
+  // The connection may have closed already.
   if (socket.destroyed) outputs.fail()
   if (rest.length > 0) read(rest)
   if (!outputs.isFull()) socket.resume()
@@ -81,7 +81,7 @@ function createAttached(socket: Socket, { terminal, rest }: Answer): AttachedExe
   }
 }
 
-// Drains unread output for up to 1 s: closing with bytes unread would reset the connection, and lose input on its way.
+// Drains unread output for up to 1 s, because closing with unread bytes would reset the connection, and lose input on its way.
 function closeGracefully(socket: Socket, read: (chunk: Buffer) => void): void {
   socket.off('data', read).resume().end()
   const timer = setTimeout(() => socket.destroy(), CLOSE_MS)
@@ -97,7 +97,7 @@ interface Outputs {
   fail(): void
 }
 
-// Reads the connection while both outputs have room, so each must be read or destroyed.
+// Reads the connection while both outputs have space, so a reader must read or destroy each.
 function createOutputs(socket: Socket): Outputs {
   const full = new Set<Readable>()
   const ended = new Set<Readable>()
@@ -154,7 +154,7 @@ function createInput(socket: Socket): Writable {
   })
 }
 
-// While the shim does not read, since the program leaves input unread, keeps only the latest size.
+// Keeps only the latest size while the shim does not read, which happens when the program leaves input unread.
 function createResizer(socket: Socket): Terminal {
   let latest: Buffer | null = null
   const sendLatest = (): void => {

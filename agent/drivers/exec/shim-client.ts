@@ -14,9 +14,9 @@ import {
 
 /** A control connection to a shim. */
 export interface ShimClient {
-  /** The commands and sessions it had when the connection was made. */
+  /** The commands and sessions it had when this client connected. */
   readonly inventory: { commands: readonly DetachedCommand[]; sessions: readonly DetachedSession[] }
-  /** Resolves with the pid in the box once the command runs; rejects with a ServiceError if it is refused. */
+  /** Resolves with the pid in the box once the command runs. Rejects with a ServiceError if the shim refuses it. */
   start(task: CommandTask): Promise<number | null>
   /** Starts a session, as `start` does a command. */
   open(task: SessionTask): Promise<number | null>
@@ -26,13 +26,13 @@ export interface ShimClient {
   signal(id: string, signal: NodeJS.Signals): Promise<void>
   /** Resolves once the shim answers. */
   check(): Promise<void>
-  /** Announces that this agent leaves; resolves when the shim has closed the connection, or after `deadlineMs`. */
+  /** Announces that this agent leaves. Resolves when the shim has closed the connection, or after `deadlineMs`. */
   leave(deadlineMs: number): Promise<void>
 }
 
-/** Receives the messages that a shim sends on its own; `onClose` comes last, once, unless this side left. */
+/** Receives the messages that a shim sends on its own. `onClose` comes last, once, unless this side left. */
 export interface ShimListener {
-  /** Called when it does not answer within its deadline; pending requests are rejected once the connection closes. */
+  /** Called when the shim does not answer within its deadline. Pending requests reject once the connection closes. */
   onUnresponsive(): void
   onOutput(execIds: readonly string[]): void
   /** Called at the end of a command or session. */
@@ -40,7 +40,7 @@ export interface ShimListener {
   onClose(): void
 }
 
-/** Connects to the shim that listens at `path`; null if none does. */
+/** Connects to the shim that listens at `path`, or returns null if none does. */
 export async function connectShim(path: string, listener: ShimListener): Promise<ShimClient | null> {
   const socket = await tryConnect(path)
   if (socket === null) return null
@@ -54,7 +54,7 @@ export async function connectShim(path: string, listener: ShimListener): Promise
     else if (message.type === 'output') listener.onOutput(message.execIds)
     else if (message.type === 'ended') listener.onEnded(message.execId, message.end)
   }
-  // The socket is 0600, so its peers have this user's rights: messages are not validated.
+  // The socket is 0600, so its peers have this user's rights, and their messages need no validation.
   readJsonLines(socket, LINE_BYTES, (value) => onMessage(value as ShimMessage))
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   void closed.then(() => {
@@ -72,7 +72,7 @@ export async function connectShim(path: string, listener: ShimListener): Promise
   }
   // A signal to no command serves as a ping.
   const check = (): Promise<void> => signal('', 'SIGCONT')
-  // A box can make its own start slow. Past the deadline ping the shim, so that it is killed only if it does not answer.
+  // A box can make its own start slow. So this pings the shim past the deadline, and kills it only if it does not answer.
   const startDeadline: Deadline = { ms: START_MS, onTimeout: () => void check().catch(() => undefined) }
   const startWith = async (request: (id: number) => ShimRequest): Promise<number | null> => {
     const started = await send(request, startDeadline)
@@ -138,7 +138,7 @@ function createPendingRequests(socket: Socket): PendingRequests {
   }
 }
 
-/** Connects to the socket at `path`; null if no process listens there. */
+/** Connects to the socket at `path`, or returns null if no process listens there. */
 export function tryConnect(path: string): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
@@ -148,14 +148,14 @@ export function tryConnect(path: string): Promise<Socket | null> {
     }
     socket.once('error', fail)
     socket.once('connect', () => {
-      // Later errors are followed by `close`, which is handled.
+      // `close` follows later errors, and has a handler.
       socket.off('error', fail).on('error', () => undefined)
       resolve(socket)
     })
   })
 }
 
-/** A deadline in ms, and what to do when it passes; the promise is still awaited. */
+/** A deadline in ms, and what to do when it passes. The caller still awaits the promise. */
 interface Deadline {
   ms: number
   onTimeout(): void

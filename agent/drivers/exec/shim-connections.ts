@@ -15,10 +15,10 @@ export interface ConnectedShim {
 export interface ShimConnectionsDeps {
   shim: ShimOptions
   logger: Logger
-  /** Called with the inventory of each shim that is connected; it may list entries that are known already. */
+  /** Called with the inventory of each shim that connects, which can include known entries. */
   adopt(shim: ConnectedShim): void
   onOutput(execIds: readonly string[]): void
-  /** Returns how an entry ended whose shim is gone; ends it and returns null if there is no exit note. */
+  /** Returns how an entry ended whose shim is gone. Ends it and returns null if there is no exit note. */
   endLost(entry: DetachedEntry): Promise<DetachedEnd | null>
 }
 
@@ -68,7 +68,7 @@ export class ShimConnections {
     return [...new Set(clients)].filter((client) => client !== null)
   }
 
-  /** Waits up to 5 s for entries that are `isEnding`, then disconnects from all shims; running ones continue. */
+  /** Waits up to 5 s for entries that are `isEnding`, then disconnects from all shims. Running entries continue. */
   async close(isEnding: (entry: DetachedEntry) => boolean): Promise<void> {
     const running = [...this.#entries.values()].filter(({ isEnded }) => !isEnded)
     const ends = Promise.all(running.filter(isEnding).map(({ ended }) => ended))
@@ -146,12 +146,12 @@ export interface DetachedEntry {
   readonly boxId: string
   /** The version of its shim. */
   readonly version: number
-  /** The connection to its shim; null once the shim is gone. */
+  /** The connection to its shim, or null once the shim is gone. */
   client: ShimClient | null
   isEnded: boolean
   ended: Promise<DetachedEnd | null>
   settle(end: DetachedEnd | null): void
-  /** Signals all its processes; does nothing after its end. */
+  /** Signals all its processes. Does nothing after its end. */
   signal(name: NodeJS.Signals): Promise<void>
 }
 
@@ -176,11 +176,11 @@ export function createDetachedEntry(facts: EntryFacts, onSettled: () => void = (
   return entry
 }
 
-/** Attaches to the command or session `id` of the shim of `version`; throws as `attachToShim`. */
+/** Attaches to the command or session `id` of the shim of `version`. Throws as `attachToShim`. */
 export type Attach = (version: number, id: string, typing: Typing) => Promise<AttachedExec>
 
 /**
- * Attaches to an entry at its shim; null if the shim does not have it any more. Throws `runtime_unavailable`, also if the shim
+ * Attaches to an entry at its shim, or returns null if the shim does not have it any more. Throws `runtime_unavailable`, also if the shim
  * is too old to attach to, and `rate_limited`.
  */
 export async function attachToEntry(

@@ -1,9 +1,9 @@
 import type { TerminalSize } from '../../ports/boxes/runtime.ts'
 
 /**
- * Frames between a client and the shim: one byte of type, four bytes of payload length (big-endian), and the payload of at most
- * 64 KiB. An empty frame of a stream is its end. The payload of `resize` is columns and rows, two bytes each. `idle` is empty
- * and ignored: sending it detects a closed peer.
+ * Frames between a client and the shim. A frame has one byte of type, four bytes of payload length (big-endian), and the payload of at most
+ * 64 KiB. An empty frame of a stream is its end. The payload of `resize` is columns and rows, two bytes each. `idle` is empty and ignored.
+ * Sending it detects a closed peer.
  */
 export const FRAME = { stdin: 0, stdout: 1, stderr: 2, resize: 3, idle: 4 } as const
 
@@ -27,9 +27,9 @@ export function encodeShimFrame(frame: Frame): Buffer {
   return Buffer.concat([encodeShimFrameHeader(frame.kind, payload.length), payload])
 }
 
-/** Parses frames from chunks of any length; buffers less than one frame. */
+/** Parses frames from chunks of any length. Buffers less than one frame. */
 export interface FrameReader {
-  /** Returns the frames that end in `chunk`. Throws at an invalid frame; the reader must not be used after that. */
+  /** Returns the frames that end in `chunk`. Throws at an invalid frame. Do not use the reader after that. */
   push(chunk: Buffer): Frame[]
 }
 

@@ -10,8 +10,8 @@ import { readStartTicks } from '../host/handle.ts'
 import { type ShimOptions, shimPaths } from './shim-protocol.ts'
 
 /**
- * Starts a shim that outlives this process, in a session and a mount namespace of its own; resolves once it listens, rejects
- * after 20 s. Logs what it writes to stderr.
+ * Starts a shim that outlives this process, in a session and a mount namespace of its own. Resolves once it listens, rejects after 20 s.
+ * Logs its stderr.
  */
 export async function startShim(options: ShimOptions, logger: Logger): Promise<void> {
   const isolated = ['unshare', '--mount', '--propagation', 'slave', '--', ...NODE, PROGRAM, JSON.stringify(options)]
@@ -42,7 +42,7 @@ export function writeShimPid(fd: number): void {
   writeSync(fd, `${process.pid} ${readStartTicks(process.pid)}`)
 }
 
-/** Kills the shim of a version; false if it does not run. */
+/** Kills the shim of a version. Returns false if it does not run. */
 export function killShim(runDir: string, version: number): boolean {
   const [pid = 0, startTicks = 0] = tryReadText(shimPaths(runDir, version).lock).split(' ').map(Number)
   if (pid === 0 || readStartTicks(pid) !== startTicks) return false
@@ -68,7 +68,7 @@ function disown(child: ChildProcess): void {
 }
 
 const PROGRAM = programFile('agent/shim/main.ts').pathname
-// Small heaps: it keeps little state and gets few requests.
+// Small heaps, because it keeps little state and gets few requests.
 const NODE = [
   process.execPath,
   '--disable-warning=ExperimentalWarning',

@@ -5,32 +5,31 @@ import type { BoxUser, OciConfig } from '../host/oci-spec.ts'
 import { execFile } from './outputs.ts'
 
 /**
- * Lines of JSON between agent and shim. A shim outlives the agent that started it, and may meet one of another version:
- * each version has a socket of its own, `holder-<version>.sock`. An agent starts commands and sessions only in the shim of
- * its version; older shims run beside it until their last command ends. All messages but `start` and `open` must stay the same
- * in every version.
+ * Lines of JSON between agent and shim. A shim outlives the agent that started it, and may meet one of another version. So each version has
+ * its own socket, `holder-<version>.sock`. An agent starts commands and sessions only in the shim of its version. Older shims run beside it
+ * until their last command ends. All messages except `start` and `open` must stay the same in every version.
  */
 export const SHIM_VERSION = 3
 
 /** The first version that agents can attach to. */
 export const ATTACH_VERSION = 2
 
-/** Bounds of commands, sessions and clients. */
+/** Limits of commands, sessions and clients. */
 export const SHIM_LIMITS = {
   sessionsPerBox: 16,
   /** Per shim, including those that ended and still have clients. */
   sessions: 256,
   /** Per session or command. */
   clientsEach: 64,
-  /** Per shim. The agent bounds those of one box: each belongs to a WebSocket, and it accepts as many in all. */
+  /** Per shim. The agent limits the clients of one box. Each belongs to a WebSocket, and the agent accepts as many in all. */
   clients: 1024,
   /** Per shim: input that its commands have not read yet. */
   unreadInputBytes: 64 * 1024 ** 2,
-  /** Output of a terminal that is kept for clients to come. */
+  /** Output of a terminal that the shim keeps for future clients. */
   replayBytes: 256 * 1024,
 } as const
 
-/** The options of a shim, its only argument, as JSON; no secrets. */
+/** The options of a shim, its only argument, as JSON. Contains no secrets. */
 export interface ShimOptions {
   instanceId: string
   runDir: string
@@ -38,7 +37,7 @@ export interface ShimOptions {
   execFiles: ExecFiles
 }
 
-/** The directory of the output of commands, and the bytes that are kept of a stream. */
+/** The directory of the output of commands, and the number of bytes to keep of a stream. */
 export interface ExecFiles {
   directory: string
   keptBytes: number
@@ -62,7 +61,7 @@ interface StartTask {
 export interface CommandTask extends StartTask, ExecKey {
   /** Base64. */
   stdin: string
-  /** True: its input stays open after `stdin`. */
+  /** If true, its input stays open after `stdin`. */
   keepsInput: boolean
   timeoutMs: number | null
 }
@@ -75,9 +74,9 @@ export interface SessionTask extends StartTask {
 }
 
 /**
- * Requests of the agent; the answer carries the same `id`. `leave` has no answer: the agent disconnects. `attach` gives the
- * connection to one client: after `attached`, frames (shim-frames.ts) replace lines in both directions. Where a message has an
- * `execId`, a session is addressed by its own id.
+ * Requests of the agent. The answer carries the same `id`. `leave` has no answer, and the agent disconnects. `attach` gives the connection
+ * to one client. After `attached`, frames (shim-frames.ts) replace lines in both directions. Where a message has an `execId`, a session
+ * uses its own id.
  */
 export type ShimRequest =
   | { type: 'start'; id: number; task: CommandTask }
@@ -87,7 +86,7 @@ export type ShimRequest =
   | { type: 'attach'; id: number; execId: string; typing: Typing }
   | { type: 'leave' }
 
-/** Messages of the shim: first `held`, its inventory. `code` is that of a ServiceError, or null. */
+/** Messages of the shim, first `held`, its inventory. `code` is the code of a ServiceError, or null. */
 export type ShimMessage =
   | { type: 'held'; commands: DetachedCommand[]; sessions?: DetachedSession[] }
   | { type: 'done'; id: number; process: number | null }
@@ -109,7 +108,7 @@ export interface DetachedSession {
   name: string
 }
 
-/** The note of how a detached command ended, written before the end is sent. */
+/** The note of how a detached command ended. The shim writes it before it sends the end. */
 export interface ExitNote extends DetachedCommand {
   end: DetachedEnd
 }
@@ -133,10 +132,10 @@ export function detachedCgroup(execId: string): string {
   return `held-${execId}`
 }
 
-/** Reads the exit note of a command; null if there is none. */
+/** Reads the exit note of a command, or returns null if there is none. */
 export function readExitNote(directory: string, key: ExecKey): ExitNote | null {
   try {
-    // Only this user can write there, and a note is written atomically.
+    // Only this user can write there, and the shim writes a note atomically.
     return JSON.parse(readFileSync(execFile(directory, key, 'exit'), 'utf8')) as ExitNote
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null

@@ -10,11 +10,11 @@ import { createTerminalSessions, type TerminalSessions } from './terminal-sessio
 export interface Shims {
   readonly execs: Pick<DetachedExecs, 'start' | 'list'>
   readonly sessions: Pick<TerminalSessions, 'open' | 'find' | 'list' | 'facts'>
-  /** Connects to the shims that run, and reads the exit notes of those that do not. */
+  /** Connects to the running shims, and reads the exit notes of the others. */
   open(): Promise<void>
   /** Resolves once each shim with commands or sessions of the box has answered or ended. */
   check(boxId: string): Promise<void>
-  /** Waits up to 5 s for the ends in boxes that are `isEnding`, then disconnects from all shims; running ones continue. */
+  /** Waits up to 5 s for the ends in boxes that are `isEnding`, then disconnects from all shims. Running ones continue. */
   close(isEnding: (boxId: string) => boolean): Promise<void>
 }
 

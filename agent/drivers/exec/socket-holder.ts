@@ -92,7 +92,7 @@ type Call = keyof typeof NUMBERS
 /** Emits machine code. */
 interface Encoder {
   call(name: Call, ...args: number[]): Buffer
-  /** If the call before failed: runs `code`, and exits with the errno. */
+  /** If the call before failed, runs `code`, and exits with the errno. */
   ifFailed(code: Buffer): Buffer
 }
 
@@ -102,7 +102,7 @@ const X64: Encoder = {
     return Buffer.concat([...loads, load64('48b8', NUMBERS[name].x64), Buffer.from('0f05', 'hex')])
   },
   ifFailed: (code) => {
-    // mov r14,rax; test r14,r14; jns over; …; mov rdi,r14; neg rdi; mov rax,231; syscall
+    // `mov r14,rax; test r14,r14; jns` over, …, `mov rdi,r14; neg rdi; mov rax,231; syscall`
     const end = [Buffer.from('4c89f7' + '48f7df', 'hex'), load64('48b8', NUMBERS.exit.x64), Buffer.from('0f05', 'hex')]
     const failed = Buffer.concat([code, ...end])
     return Buffer.concat([Buffer.from('4989c6' + '4d85f6', 'hex'), jump64('0f89', failed.length), failed])
@@ -115,7 +115,7 @@ const ARM64: Encoder = {
     return Buffer.concat([...loads, loadArm(8, NUMBERS[name].arm64), instructions(0xd4000001)])
   },
   ifFailed: (code) => {
-    // mov x21,x0; tbz x21,#63 over; …; neg x0,x21; mov x8,#94; svc
+    // `mov x21,x0; tbz x21,#63` over, …, `neg x0,x21; mov x8,#94; svc`
     const end = [instructions(0xcb1503e0), loadArm(8, NUMBERS.exit.arm64), instructions(0xd4000001)]
     const failed = Buffer.concat([code, ...end])
     return Buffer.concat([instructions(0xaa0003f5, 0xb6f80015 | ((failed.length / 4 + 1) << 5)), failed])

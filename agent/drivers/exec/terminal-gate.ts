@@ -1,26 +1,26 @@
 import { buildProgram, instructions, jump64, load64, loadArm } from './machine-code.ts'
 
-/** The program that a gate becomes. */
+/** The program that the starter executes. */
 export interface GateTask {
-  /** Name of the program, for the message if it cannot be started. */
+  /** Name of the program, for the message if it cannot start. */
   program: string
   /** Possible paths, tried in order. */
   candidates: readonly string[]
 }
 
 /**
- * Builds a static program that waits until its terminal has a size and then executes its remaining arguments, as execvp
- * does; where it cannot, it says so on the terminal and exits with 127 or 126. It closes descriptor 3, through which it was
- * started. It is machine code because a box need not contain any program. Below 128 KiB with the result of
- * `candidatePaths`.
+ * Builds a static program that waits until its terminal has a size and then executes its remaining arguments, as execvp does. If it cannot,
+ * it prints the reason on the terminal and exits with 127 or 126. It closes descriptor 3, from which it was executed. It is machine code
+ * because a box need not contain any program. It stays below 128 KiB with the result of `candidatePaths`.
  *
- * Needed because `crun exec`, in all versions up to 1.29, starts the program before it sets `consoleSize`: on a busy host
- * 31 % of programs found another size; with the gate none of 1,000, for 0.2 ms (`npm run bench -- terminals`). Simpler ways
- * fail:
- * - A terminal that the agent makes in the box's devpts and passes as descriptors is no controlling terminal: crun starts a
- *   session, and the program, which would have to acquire it, does not. A shell then has no job control.
- * - Debian's static busybox before the program (`sh -c 'read …; exec "$@"'`) runs its own `ls` instead of the box's, and so
- *   for every applet, and changes the environment (SHLVL). Any shell does the latter.
+ * Needed because `crun exec`, in all versions up to 1.29, starts the program before it sets `consoleSize`. On a busy host 31 % of programs
+ * saw a wrong size. With this starter none of 1,000 did, at a cost of 0.2 ms (`npm run bench -- terminals`).
+ *
+ * Simpler ways fail:
+ * - The agent could create a terminal in the box's devpts and pass its descriptors. That is not a controlling terminal. crun starts a
+ *   session, and the program, which would have to acquire the terminal, does not. A shell then has no job control.
+ * - Debian's static busybox before the program (`sh -c 'read …; exec "$@"'`) runs its own applets, such as `ls`, instead of the box's
+ *   programs. It also changes the environment (SHLVL), as any shell does.
  * - `crun run` in the namespaces of the box sets the size in time, but mounts the terminal over the box's /dev/console.
  */
 export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture): Buffer {
@@ -43,8 +43,8 @@ export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture):
 }
 
 /**
- * Returns the paths that execvp tries for `program` with a value of PATH, without duplicates and those too long for the
- * kernel. Bounded to 1,024 paths and 64 KiB, since a request determines them, and a gate contains them all.
+ * Returns the paths that execvp tries for `program` with a value of PATH, without duplicates and paths too long for the kernel. Returns at
+ * most 1,024 paths and 64 KiB, since a request determines them and the starter contains them all.
  */
 export function candidatePaths(program: string, path: string): string[] {
   if (program === '' || program.includes('/')) return Buffer.byteLength(program) > MAX_PATH_BYTES ? [] : [program]
@@ -62,7 +62,7 @@ export function candidatePaths(program: string, path: string): string[] {
   return [...candidates]
 }
 
-/** Returns the name of `program` for a message: at most its first 200 characters. */
+/** Returns the first 200 characters of `program`, for a message. */
 export function shownName(program: string): string {
   return program.length > MAX_SHOWN_LENGTH ? `${program.slice(0, MAX_SHOWN_LENGTH)}…` : program
 }
@@ -73,18 +73,16 @@ type Call = 'write' | 'close' | 'ioctl' | 'nanosleep' | 'execve' | 'exit'
 interface Encoder {
   begin: Buffer
   call(name: Call, ...args: number[]): Buffer
-  /**
-   * Polls the terminal's size until it is set, or there is no terminal; sleeps for the timespec at `pauseAt` between polls.
-   */
+  /** Polls the terminal's size until it is set, or until there is no terminal. Sleeps for the timespec at `pauseAt` between polls. */
   untilSized(pauseAt: number): Buffer
-  /** execve of the path at `address`; keeps a failure other than ENOENT and ENOTDIR. */
+  /** Calls execve with the path at `address`. Keeps a failure other than ENOENT and ENOTDIR. */
   become(address: number): Buffer
   /** Runs `code` if no failure was kept. */
   unlessRefused(code: Buffer): Buffer
 }
 
 const X64: Encoder = {
-  // lea r12,[rsp+16]; mov r13,[rsp]; lea r13,[r12+r13*8]; xor r14,r14
+  // `lea r12,[rsp+16]; mov r13,[rsp]; lea r13,[r12+r13*8]; xor r14,r14`
   begin: Buffer.from('4c8d642410' + '4c8b2c24' + '4f8d2cec' + '4d31f6', 'hex'),
   call: (name, ...args) => {
     const numbers = { write: 1, close: 3, ioctl: 16, nanosleep: 35, execve: 59, exit: 231 }
@@ -92,10 +90,10 @@ const X64: Encoder = {
     return Buffer.concat([...loads, load64('48b8', numbers[name]), Buffer.from('0f05', 'hex')])
   },
   untilSized: (pauseAt) => {
-    // lea rdx,[rsp-16]
+    // `lea rdx,[rsp-16]`
     const ask = Buffer.concat([Buffer.from('488d5424f0', 'hex'), X64.call('ioctl', 0, TIOCGWINSZ)])
     const sleep = X64.call('nanosleep', pauseAt, 0)
-    // test rax,rax; js to the end; cmp dword [rsp-16],0; jne to the end
+    // `test rax,rax; js` to the end, `cmp dword [rsp-16],0; jne` to the end
     const isFailed = Buffer.concat([Buffer.from('4885c0', 'hex'), jump64('0f88', 5 + 6 + sleep.length + 5)])
     const isSized = Buffer.concat([Buffer.from('837c24f000', 'hex'), jump64('0f85', sleep.length + 5)])
     const round = Buffer.concat([ask, isFailed, isSized, sleep])
@@ -103,18 +101,18 @@ const X64: Encoder = {
   },
   become: (address) =>
     Buffer.concat([
-      // mov rsi,r12; mov rdx,r13
+      // `mov rsi,r12; mov rdx,r13`
       Buffer.from('4c89e6' + '4c89ea', 'hex'),
       X64.call('execve', address),
-      // cmp rax,-2; je +9; cmp rax,-20; je +3; mov r14,rax
+      // `cmp rax,-2; je +9; cmp rax,-20; je +3; mov r14,rax`
       Buffer.from('4883f8fe' + '7409' + '4883f8ec' + '7403' + '4989c6', 'hex'),
     ]),
-  // test r14,r14; jne over the code
+  // `test r14,r14; jne` over the code
   unlessRefused: (code) => Buffer.concat([Buffer.from('4d85f6', 'hex'), jump64('0f85', code.length), code]),
 }
 
 const ARM64: Encoder = {
-  // add x19,sp,#16; ldr x20,[sp]; add x20,x19,x20,lsl #3; mov x21,#0
+  // `add x19,sp,#16; ldr x20,[sp]; add x20,x19,x20,lsl #3; mov x21,#0`
   begin: instructions(0x910043f3, 0xf94003f4, 0x8b140e74, 0xd2800015),
   call: (name, ...args) => {
     const numbers = { write: 64, close: 57, ioctl: 29, nanosleep: 101, execve: 221, exit: 94 }
@@ -122,28 +120,28 @@ const ARM64: Encoder = {
     return Buffer.concat([...loads, loadArm(8, numbers[name]), instructions(0xd4000001)])
   },
   untilSized: (pauseAt) => {
-    // sub x2,sp,#16
+    // `sub x2,sp,#16`
     const ask = Buffer.concat([instructions(0xd10043e2), ARM64.call('ioctl', 0, TIOCGWINSZ)])
     const sleep = ARM64.call('nanosleep', pauseAt, 0)
     const rest = sleep.length / 4 + 1
-    // tbnz x0,#63 to the end; ldur w9,[sp,#-16]; cbnz w9 to the end
+    // `tbnz x0,#63` to the end, `ldur w9,[sp,#-16]; cbnz w9` to the end
     const test = instructions(0xb7f80000 | ((rest + 3) << 5), 0xb85f03e9, 0x35000009 | ((rest + 1) << 5))
     const round = Buffer.concat([ask, test, sleep])
     return Buffer.concat([round, instructions(0x14000000 | (-(round.length / 4) & 0x3ffffff))])
   },
   become: (address) =>
     Buffer.concat([
-      // mov x1,x19; mov x2,x20
+      // `mov x1,x19; mov x2,x20`
       instructions(0xaa1303e1, 0xaa1403e2),
       ARM64.call('execve', address),
-      // cmn x0,#2; b.eq +16; cmn x0,#20; b.eq +8; mov x21,x0
+      // `cmn x0,#2; b.eq +16; cmn x0,#20; b.eq +8; mov x21,x0`
       instructions(0xb100081f, 0x54000080, 0xb100501f, 0x54000040, 0xaa0003f5),
     ]),
-  // cbnz x21 over the code
+  // `cbnz x21` over the code
   unlessRefused: (code) => Buffer.concat([instructions(0xb5000015 | ((code.length / 4 + 1) << 5)), code]),
 }
 
-/** Descriptor through which a gate is started. */
+/** Descriptor from which the starter is executed. */
 export const GATE_FD = 3
 
 const MAX_CANDIDATES = 1_024

@@ -18,9 +18,9 @@ export interface TerminalSessions {
   open(task: SessionTask): Promise<TerminalSession>
   /** Finds the running session of that name. */
   find(boxId: string, name: string): TerminalSession | null
-  /** Lists those that run. */
+  /** Lists running sessions. */
   list(): TerminalSession[]
-  /** Asks the shims about the sessions of a box. */
+  /** Queries the shims for the sessions of a box. */
   facts(boxId: string): Promise<SessionFacts[]>
   /** Adds the sessions of a shim's inventory. */
   adopt(shim: ConnectedShim): void

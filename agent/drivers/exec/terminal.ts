@@ -8,9 +8,8 @@ import type { ExecEnds } from './pipes.ts'
 import { buildTerminalGate, candidatePaths, GATE_FD } from './terminal-gate.ts'
 
 /**
- * Opens the streams of a command with a terminal, which crun makes in the box and sends back over a socket made in
- * `workDir`, where no file stays. The error line of a command that could not be started comes on stdout, like all output of
- * a terminal.
+ * Opens the streams of a command with a terminal. In the box, crun creates the terminal and sends it back over a socket in `workDir`, where
+ * no file stays. All output of a terminal comes on stdout, including the error line of a command that could not start.
  */
 export function openTerminal(workDir: string, { consoleSize, ...process }: OciProcess): ExecEnds {
   const { gateFd, doorFd, listenFd, stdio, fds } = openSide(workDir, process)
@@ -29,7 +28,7 @@ export function openTerminal(workDir: string, { consoleSize, ...process }: OciPr
       const fd = onlyTerminal(receive())
       const { stdin, stdout, resize } = openPty(fd)
       editInUtf8(fd)
-      // The gate waits for a size, so that the program finds the terminal as it stays.
+      // The starter waits for a size, so that the program finds the terminal in its final state.
       resize({ cols: consoleSize?.width ?? DEFAULT_SIZE.cols, rows: consoleSize?.height ?? DEFAULT_SIZE.rows })
       return { stdin, stdout, stderr: Readable.from([]), terminal: { resize } }
     },
@@ -59,7 +58,7 @@ function openSide(workDir: string, process: OciProcess): CrunSide {
     fds.push(gateFd)
     const { listenFd, doorFd } = openNamelessListener(workDir)
     fds.push(listenFd, doorFd)
-    // For crun alone, which must not get /dev/null: it would change its owner.
+    // Only for crun, which must not get /dev/null, because it would change its owner.
     const input = openPipe()
     closeFd(input.writeFd)
     fds.push(input.readFd)
