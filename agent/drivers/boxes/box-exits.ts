@@ -7,14 +7,14 @@ import type { OciHost } from './oci-host.ts'
 export interface InitEnd {
   /** The kernel's OOM killer killed it. */
   outOfMemory: boolean
-  /** Why the agent killed it; absent: it did not. */
+  /** Why the agent killed it. Absent if it did not. */
   why?: string | undefined
 }
 
-/** Watches the inits of boxes, and tells `onExit` of each that ends, once. Ends boxes that take too much of the network tables. */
+/** Watches the inits of boxes, and calls `onExit` once for each that ends. Ends boxes that take too much of the network tables. */
 export interface BoxExits {
   watch(boxId: string, box: Pick<BoxHandle, 'pid' | 'nesting'>): void
-  /** Tells of the end of this box's init no longer. */
+  /** Stops reporting the end of this box's init. */
   forget(boxId: string): void
   close(): void
 }

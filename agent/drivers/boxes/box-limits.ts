@@ -9,11 +9,11 @@ import type { MountedBox } from './mount-table.ts'
 import type { BoxMounts } from './mounts.ts'
 import type { OciHost } from './oci-host.ts'
 
-/** Shows running boxes their limits: their own cgroups, and by lxcfs the memory and processors that /proc tells of. */
+/** Shows running boxes their limits. They see their own cgroups, and lxcfs provides the memory and CPUs in /proc. */
 export interface BoxLimitsView {
-  /** Mounts what shows the box its limits, before anything but init runs in it. Never rejects: what fails is tried again every 5 s. */
+  /** Mounts the files with the limits of a box, before anything but init runs in it. Never rejects. Retries failures every 5 s. */
   show(boxId: string, box: MountedBox): Promise<void>
-  /** The same for a box that runs already, of what it lacks. */
+  /** Mounts the missing files in a box that already runs. */
   showAgain(boxId: string, box: MountedBox): Promise<void>
   /** Adopts or starts lxcfs in the background, as the first `show` does. */
   warmUp(): void
@@ -33,14 +33,14 @@ export interface BoxLimitsOptions {
   inTurn(boxId: string, act: () => Promise<void>): Promise<void>
 }
 
-/** Prepares what boxes are shown, and from then on spreads the boxes over the CPUs. */
+/** Prepares the files with the limits of boxes, and then regularly spreads the boxes over the CPUs. */
 export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   const { host, mounts, runDir, usesLxcfs = false, terminalBoxes = 0, logger } = options
   const { handles, cgroups, workDir, watcher } = host
   const covers = `${workDir}/covers`
   prepareCovers(covers)
   raiseTerminals(terminalBoxes, logger)
-  /** Boxes to which that failed. */
+  /** Boxes whose mounts failed. */
   const missed = new Set<string>()
   let changes = 0
   let isClosed = false
@@ -62,9 +62,9 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   const show = (boxId: string, box: MountedBox): Promise<void> =>
     noteMissed(boxId, async () => {
       let before = changes
-      // Needs not read the table of a box that was shown nothing yet.
+      // A new box has no mounts yet, so its table need not be read.
       await showOnce(boxId, box, [])
-      // A change meanwhile missed this box, which is not known to run yet.
+      // A change during this missed the box, which is not known to run yet.
       for (; before !== changes; before = changes) await showOnce(boxId, box, mounts.table(box))
     })
   const showAgain = (boxId: string, box: MountedBox): Promise<void> =>
@@ -83,7 +83,7 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   const stopBalancing = repeat(() => cgroups.balanceCpus(), { everyMs: BALANCE_MS, onError: onUneven })
   const onChange = (): void => {
     changes++
-    // After the first, each box is shown its limits when it is adopted.
+    // For the first change, each box gets its mounts when it is adopted.
     if (changes > 1) showAll(handles.list()).catch(onMissed)
   }
   const lxcfs = usesLxcfs ? openLxcfs({ runDir, workDir, mounts, watcher, logger, onChange }) : null

@@ -14,7 +14,7 @@ import type { BoxHandle, BoxHandles } from '../host/handle.ts'
 export interface BoxPorts {
   /** As `Runtime.connect`. */
   connect(boxId: string, port: number): Promise<PortConnection>
-  /** Cuts the connections to a box whose processes have ended: its network namespace may be given to another box. */
+  /** Closes the connections to a box whose processes have ended, because another box may get its network namespace. */
   cut(boxId: string): void
 }
 
@@ -23,7 +23,7 @@ export interface BoxPortsDeps {
   network: Pick<HostNetwork, 'addressOf'>
 }
 
-/** Creates the connections of running boxes; those of an earlier process ended with it. */
+/** Creates the connections of running boxes. Connections of an earlier process ended with it. */
 export function createBoxPorts({ handles, network }: BoxPortsDeps): BoxPorts {
   const open = new Map<string, Set<(error: ServiceError) => void>>()
   const requireSame = (boxId: string, pid: number | null): BoxHandle => {
@@ -106,7 +106,7 @@ async function tryConnect(fd: number, to: { address: string; port: number; signa
   throw new ServiceError('port_unreachable', `Port ${port} of the box refuses connections.`)
 }
 
-/** Resolves once a connection is made or refused, and after 5 s; rejects with the reason of `signal`. */
+/** Resolves once a connection is made or refused, and after 5 s. Rejects with the reason of `signal`. */
 async function untilWritable(fd: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -119,7 +119,7 @@ async function untilWritable(fd: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
 }
 
-/** Makes a connection of a connected socket, which it owns from now on. */
+/** Makes a connection of a connected socket, which it then owns. */
 export function portConnectionOf(fd: number): PortConnection {
   let socket: Socket
   try {
@@ -132,7 +132,7 @@ export function portConnectionOf(fd: number): PortConnection {
   socket.on('error', () => undefined)
   const reset = (): void => {
     if (socket.destroyed) return
-    // `resetAndDestroy` waits until what was written is sent.
+    // `resetAndDestroy` waits until all written bytes are sent.
     resetAtClose(fd)
     socket.destroy()
   }

@@ -32,7 +32,8 @@ export class BoxSockets {
   async open({ handle, user, workDir, startHolder }: SocketTask): Promise<BoxSocket> {
     const directory = `/tmp/ssh-${randomBytes(12).toString('hex')}`
     const path = `${directory}/agent`
-    // In the box's network namespace. The box may keep the socket, and one of the host's namespace would reach abstract names of the host.
+    // In the box's network namespace, because the box may keep the socket. A socket of the host's namespace would reach abstract names of
+    // the host.
     const fd = openInNetwork(handle, openUnixSocket)
     const ids = { uid: handle.idBase + user.uid, gid: handle.idBase + user.gid }
     let holder: RunningExec | undefined
@@ -50,7 +51,7 @@ export class BoxSockets {
   }
 }
 
-/** Resolves once the socket has its name. The box can stop the holder, and write in its place. */
+/** Resolves once the socket has its name. The box can stop the holder, and write to its output. */
 async function untilHeld({ stdout, exited }: RunningExec): Promise<void> {
   const line = new Promise<boolean>((resolve) => {
     stdout.once('data', (bytes: Buffer) => resolve(bytes[0] === NEWLINE)).once('close', () => resolve(false))
@@ -77,7 +78,7 @@ async function untilHeld({ stdout, exited }: RunningExec): Promise<void> {
   )
 }
 
-/** Waits without keeping this process. */
+/** Waits without keeping this process alive. */
 function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false })
 }
@@ -88,7 +89,7 @@ interface SharedCount {
 
 interface ServedParts {
   path: string
-  /** It listens. */
+  /** A listening socket. */
   fd: number
   holder: RunningExec
   /** Ids on the host of users that may connect. */
@@ -103,14 +104,14 @@ class ServedSocket implements BoxSocket {
   #listener: (connection: Duplex) => void = () => undefined
   #watch: { close(): void } | null = null
   #timer: NodeJS.Timeout | undefined
-  /** A connection is being taken. */
+  /** A running accept call. */
   #taking: Promise<void> | null = null
   #closing: Promise<void> | null = null
 
   constructor(parts: ServedParts) {
     this.#parts = parts
     this.path = parts.path
-    // The box ended, or killed it.
+    // The box has ended, or has killed the holder.
     void parts.holder.exited.then(() => this.close())
   }
 
@@ -126,7 +127,7 @@ class ServedSocket implements BoxSocket {
 
   #wait(): void {
     const isBusy = this.#connections.size >= CONNECTIONS_MAX
-    // One is always possible, so that no box keeps the agent from another.
+    // One connection is always possible, so that no box keeps the agent from another.
     const isFull = this.#connections.size > 0 && this.#parts.shared.open >= SHARED_MAX
     const isUnderWay = this.#watch !== null || this.#taking !== null || this.#timer !== undefined
     if (this.#closing !== null || isUnderWay || isBusy) return
@@ -136,7 +137,7 @@ class ServedSocket implements BoxSocket {
     })
   }
 
-  // Takes one at a time, with a pause, so that a box that connects as fast as it can uses little of this process.
+  // Accepts one connection at a time, with a pause, so that a box that connects as fast as it can uses little of this process.
   async #accept(): Promise<void> {
     this.#watch?.close()
     this.#watch = null
@@ -153,7 +154,7 @@ class ServedSocket implements BoxSocket {
     }, pauseMs).unref()
   }
 
-  /** Takes a connection, and returns for how many ms to take none. */
+  /** Accepts a connection, and returns for how many ms to accept none. */
   async #take(): Promise<number> {
     const { fd: listener, users } = this.#parts
     // Only this process should have the listener. A box that got hold of it could make this call last.
@@ -167,7 +168,7 @@ class ServedSocket implements BoxSocket {
       else closeFd(fd)
       return isOfUser ? PAUSE_MS : FAULT_PAUSE_MS
     } catch {
-      // Such as for want of descriptors.
+      // For example if there are no free descriptors.
       if (fd !== null) closeFd(fd)
       return FAULT_PAUSE_MS
     } finally {
@@ -196,7 +197,7 @@ class ServedSocket implements BoxSocket {
     await this.#taking
     closeFd(fd)
     for (const connection of this.#connections) connection.destroy()
-    // At the end of its input it removes the name.
+    // The holder removes the name at the end of its input.
     holder.stdin.destroy()
     const kill = setTimeout(() => void holder.signal('SIGKILL').catch(() => undefined), KILL_MS)
     await Promise.race([holder.exited, pause(GIVE_UP_MS)])
@@ -211,14 +212,14 @@ const WAITING_MAX = 16
 const CONNECTIONS_MAX = 8
 /** Connections to all sockets at once, beside the first of each. */
 const SHARED_MAX = 1_024
-/** For how long a holder may take to name its socket, and to end if it cannot. */
+/** Time for a holder to name its socket, and to end if it cannot. */
 const HOLD_MS = 5_000
 const STATUS_MS = 1_000
 const ACCEPT_MS = 10_000
 const PAUSE_MS = 5
-/** After a fault, or a connection of a user who may not have it. */
+/** Pause after a fault, or a connection of a user without access. */
 const FAULT_PAUSE_MS = 1_000
-/** While all connections that commands share are taken. */
+/** Pause while all connections that commands share are in use. */
 const FULL_PAUSE_MS = 250
 const KILL_MS = 1_000
 const GIVE_UP_MS = 2_000

@@ -49,7 +49,7 @@ export function createBoxCommands(
   const turns = createProjectTurns({ atOnce })
   const { execs, sessions } = shims
   let started = 0
-  // Not to be guessed: a box with nesting could make a cgroup of that name first.
+  // Unpredictable, because a box with nesting could otherwise make a cgroup of that name first.
   const nextName = (): string => `exec-${process.pid}-${started++}-${randomBytes(8).toString('hex')}`
   const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
   const inTurn = <T>(boxId: string, start: () => Promise<T>): Promise<T> =>
@@ -90,7 +90,7 @@ export function createBoxCommands(
         handle,
         user: findBoxUser(handle.rootPath, options.user),
         workDir: host.workDir,
-        // Only the start has a turn, since the box can make what follows last.
+        // Only the start has a turn, since the box can make the rest take forever.
         startHolder: (openEnds) =>
           inTurn(boxId, () => {
             // A restarted box has another network namespace, and other users.
@@ -124,19 +124,19 @@ export async function execConfigOf(
   return buildExecConfig(await seccompFilter(nesting))
 }
 
-// Ends a command that an earlier process started: its streams have no reader, its end no listener.
+// Ends a command that an earlier process started, since its streams have no reader and its end has no listener.
 async function endCommand(
   { cgroups, watcher, logger }: Pick<OciHost, 'cgroups' | 'watcher'> & { logger: Logger },
   boxId: string,
   name: string,
 ): Promise<void> {
-  // Children of the agent: until they are reaped, the box could not end.
+  // They are children of the agent, and the box cannot end until they are reaped.
   for (const pid of cgroups.execProcesses(boxId, name)) watcher.collect(pid)
   cgroups.killExec(boxId, name)
   await removeExecCgroup({ cgroups, logger }, boxId, name)
 }
 
-/** Ends a command or session that lost its shim; `idBase` is that of its box, if known. */
+/** Ends a command or session that lost its shim. `idBase` is the one of its box, if known. */
 export async function endLost(
   host: Parameters<typeof endCommand>[0],
   { boxId, id }: { boxId: string; id: string },
@@ -160,5 +160,5 @@ interface ExecHome {
   cwd: string
 }
 
-/** Commands, services and consoles that start at once, unless told otherwise. */
+/** Default number of commands, services and consoles that start at once. */
 export const COMMAND_STARTS = 4

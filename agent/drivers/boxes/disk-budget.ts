@@ -1,13 +1,13 @@
 import type { DiskBounds } from '../../ports/boxes/limits.ts'
 import type { DiskCounters } from '../host/cgroup/disk-io.ts'
 
-/** How much of its bounds a box has left, in seconds of them: at most 1, and below 0 what it has taken too much, up to 10. */
+/** How much of its limits a box has left, expressed in seconds of them. It is at most 1. Below 0, it is the excess, up to 10. */
 export interface DiskBudget {
   bytes: number
   operations: number
 }
 
-/** Returns the same budget, in seconds, by both bounds. Pure. */
+/** Returns the same budget, in seconds, for both limits. Pure. */
 export function budgetOf(seconds: number): DiskBudget {
   return { bytes: seconds, operations: seconds }
 }
@@ -24,7 +24,7 @@ export function budgetAfter(
   }
 }
 
-/** Returns the seconds that a box has left by all its bounds. Pure. */
+/** Returns the seconds that a box has left by all its limits. Pure. */
 export function leftOf({ bytes, operations }: DiskBudget): number {
   return Math.min(bytes, operations)
 }

@@ -9,22 +9,22 @@ import { type BoxFreezer, setFrozen } from '../host/freeze.ts'
 import { budgetAfter, budgetOf, type DiskBudget, leftOf } from './disk-budget.ts'
 
 /**
- * Bounds what boxes read and write by pausing them: one that has taken more than its bounds stands still, as a whole, until they allow
- * for it. The freezer stops a process where it returns to the box's program, never in the middle of a sync, for which the commits
- * of all others would wait; the limits of the kernel itself do that.
+ * Limits the disk reads and writes of boxes by pausing them. A box that has exceeded its limits pauses as a whole until they allow for its
+ * use. The freezer stops a process where it returns to the box's program, never in the middle of a sync, for which the commits of all
+ * others would wait. The kernel's own limits would stop it there.
  */
 export interface DiskLimits {
-  /** Bounds a box, whose cgroups exist, from now on; `rootPath` is on its disk. Without bounds it is let go at once. */
+  /** Limits a box, whose cgroups exist, until `forget`. `rootPath` is on its disk. Without limits the box resumes at once. */
   bound(boxId: string, bounds: DiskBounds, rootPath: string): void
-  /** Lets a box that ends go, and resolves once it is not paused. */
+  /** Resumes a box that ends, and resolves once it is not paused. */
   forget(boxId: string): Promise<void>
-  /** Runs `work` while the box is not paused, which takes at most 200 ms to come about. */
+  /** Runs `work` while the box is not paused. Waits at most 200 ms for that. */
   unpaused<T>(boxId: string, work: () => Promise<T>): Promise<T>
   /** As `Runtime.pausedSeconds`. */
   pausedSeconds(): number
-  /** Lists the problem of boxes whose bounds are not in force. */
+  /** Lists the problem of boxes whose limits are not in force. */
   problems(): RuntimeProblem[]
-  /** Lets all boxes go. */
+  /** Resumes all boxes. */
   close(): Promise<void>
 }
 
@@ -36,14 +36,14 @@ interface BoundBox {
   counters: DiskCounters
   /** In milliseconds of the monotonic clock. */
   measuredAt: number
-  /** Set while it is being paused; aborting it ends that. */
+  /** Set during a pause. Aborting it ends the pause. */
   pause: AbortController | null
 }
 
-/** Looks at the counters of bounded boxes while there are any. */
+/** Reads the counters of limited boxes while there are any. */
 export function createDiskLimits(cgroups: () => DiskCgroups, logger: Logger): DiskLimits {
   const boxes = new Map<string, BoundBox>()
-  /** Why boxes are not bounded. */
+  /** Errors of boxes without their limits, by box. */
   const failed = new Map<string, unknown>()
   const turns = createKeyedLock()
   let stopLooking: (() => void) | null = null
@@ -110,15 +110,15 @@ export function createDiskLimits(cgroups: () => DiskCgroups, logger: Logger): Di
 interface Pausing {
   boxId: string
   box: BoundBox
-  /** Runs `act` while nobody else freezes the box. */
+  /** Runs `act` while no other task freezes the box. */
   inTurn(act: () => Promise<void>): Promise<void>
-  /** Adds to the time for which boxes were paused. */
+  /** Adds to the total time of pauses. */
   add(ms: number): void
 }
 
 /**
- * Pauses a box until its budget allows for what it has taken, but for a moment each second, if that has allowed for what it has taken
- * since the last: so commands start, and end, and programs answer.
+ * Pauses a box until its budget covers its use. Once a second it lets the box run for a moment, if the budget has covered the use since the
+ * last moment. So commands start and end, and programs answer.
  */
 async function pause(cgroups: DiskCgroups, { boxId, box, inTurn, add }: Pausing): Promise<void> {
   const { signal } = (box.pause = new AbortController())
@@ -151,7 +151,7 @@ async function pause(cgroups: DiskCgroups, { boxId, box, inTurn, add }: Pausing)
   }
 }
 
-/** Charges a box with what it has read and written since the last call, and returns that. */
+/** Charges a box with its reads and writes since the last call, and returns them. */
 function measure(cgroups: BoxDisk, boxId: string, box: BoundBox): Parameters<typeof budgetAfter>[1] {
   const [now, counters] = [performance.now(), cgroups.diskCounters(boxId)]
   const used = {
@@ -165,7 +165,7 @@ function measure(cgroups: BoxDisk, boxId: string, box: BoundBox): Parameters<typ
   return taken
 }
 
-// One that has taken nothing for a while is looked at less often, which saves most of the work.
+// Reads a box that has been idle for a while less often, which saves most of the work.
 function isDue({ budget, measuredAt }: BoundBox): boolean {
   return leftOf(budget) < 1 || performance.now() > measuredAt + IDLE_LOOK_MS
 }

@@ -11,8 +11,8 @@ export interface EndOptions {
 }
 
 /**
- * Sends SIGTERM to every process of the box but `init`, including those started meanwhile; returns when only init is left,
- * `graceMs` is over, or `signal` aborts.
+ * Sends SIGTERM to every process of the box except `init`, including those that start during the call. Returns when only init is left,
+ * `graceMs` has passed, or `signal` aborts.
  */
 export async function endCommands(
   cgroups: BoxCgroups,
@@ -49,14 +49,14 @@ export async function killBox(cgroups: BoxCgroups, boxId: string): Promise<void>
   }
 }
 
-// A round takes 40 ms for a box with nesting that has all the cgroups that it may have: leaves most of the time to others.
+// A round takes 40 ms for a box with nesting and the maximum number of cgroups, so leave most of the time to others.
 function pauseAfter(begun: number, pauseMs: number): number {
   return Math.max(pauseMs, PAUSE_PER_ROUND * (performance.now() - begun))
 }
 
 /**
- * Reaps the killed processes of a box, before others get its host ids. Init ends when all others are reaped, including
- * programs whose crun was killed before it reported them. Processes left after 1 s are reaped when they end.
+ * Reaps the killed processes of a box, before others get its host ids. Init ends once all others are reaped, including programs whose crun
+ * was killed before it reported them. Reaps processes left after 1 s when they end.
  */
 export async function collectBox(watcher: ExitWatcher, users: UserRange): Promise<void> {
   const deadline = performance.now() + COLLECT_DEADLINE_MS

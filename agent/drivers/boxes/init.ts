@@ -11,7 +11,7 @@ import type { OciHost } from './oci-host.ts'
 import { writeFilesOf } from './own-files.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
-/** The host's part of a box: network slot and init. */
+/** The host's part of a box, which consists of network slot and init. */
 export interface InitParts {
   slot: NetworkSlot
   /** Host path of the static reaper that becomes pid 1 of the box. */
@@ -30,19 +30,21 @@ export async function runInit(host: OciHost, spec: BoxSpec, parts: InitParts): P
   const config = buildBoxConfig(spec, { ...prepareParts(host, spec, parts), seccompFilter })
   const outcome = await crun.start(spec.id, config, cgroups.entrances(spec.id))
   watcher.collectStrays(CRUN_COMMAND)
-  // The box has its own copy of the mount; each mount that stayed would slow down the next start.
+  // The box has its own copy of the mount. Each mount that stayed would slow down the next start.
   unstageRoot(`${home}/root`)
   if (outcome.pid === null || outcome.message !== '')
     throw initFailure(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`)
   return outcome.pid
 }
 
-/** Returns the working directory of a box: its staged root and the files mounted into it. */
+/** Returns the working directory of a box, with its staged root and the files mounted into it. */
 export function workHome({ workDir }: OciHost, boxId: string): string {
   return `${workDir}/boxes/${boxId}`
 }
 
-/** Returns the error of a start that failed for `reason`, which is only logged: `storage_full` if it names a full disk. */
+/**
+ * Returns the error of a start that failed for `reason`, which it only logs. The error is `storage_full` if the reason names a full disk.
+ */
 export function initFailure(reason: string): ServiceError {
   const cause = new ProgramError(reason, reason)
   if (cause.code !== undefined) return asServiceError(cause)

@@ -5,28 +5,28 @@ import type { MountLine } from '../host/mount-info.ts'
 import { LXCFS_PATHS, type LxcfsFiles } from './lxcfs.ts'
 import { cloneReadOnly } from './tree.ts'
 
-/** A mount that shows a box its limits, still to be cloned. */
+/** A mount that shows a box its limits, before it is cloned. */
 export interface LimitMount {
   path: string
-  /** Number of mounts of an lxcfs that has ended, to take away first. */
+  /** Number of mounts of an ended lxcfs to remove first. */
   stale: number
-  /** What to mount; null: nothing. */
+  /** Source to mount, or null for none. */
   source: { fd: number } | { path: string } | null
 }
 
-/** What a box can be shown. */
+/** Sources that a box can see. */
 export interface LimitSources {
   /** Null while lxcfs does not run. */
   lxcfs: LxcfsFiles | null
-  /** The box's cgroups, by controller; null where its container has them mounted. */
+  /** The box's cgroups, by controller. Null where its container has them mounted. */
   cgroups: Readonly<Record<string, string>> | null
   /** Directory made by `prepareCovers`. */
   covers: string
 }
 
 /**
- * Plans the mounts that a box with the mount table `table` lacks: its own cgroups, the files of lxcfs that runs now in place of
- * one that has ended, and nothing in place of what tells of the host's disks. Pure.
+ * Plans the mounts that a box with the mount table `table` lacks. These are its own cgroups, the files of the running lxcfs in place of an
+ * ended one, and empty covers over details of the host's disks. Pure.
  */
 export function planLimitMounts(table: readonly MountLine[], { lxcfs, cgroups, covers }: LimitSources): LimitMount[] {
   const has = (path: string, type?: string): boolean =>
@@ -48,7 +48,7 @@ export function planLimitMounts(table: readonly MountLine[], { lxcfs, cgroups, c
   return plan
 }
 
-/** Makes the files and directories that are mounted over those of the host, in `directory`. */
+/** Creates the files and directories in `directory` that cover files of the host. */
 export function prepareCovers(directory: string): void {
   for (const name of CONTROLLERS) fs.mkdirSync(`${directory}/fs/cgroup/${name}`, { recursive: true, mode: 0o755 })
   // Overrides the umask.
@@ -73,6 +73,6 @@ export function cloneLimitMounts(plan: readonly LimitMount[]): Cover[] {
 const CGROUP_ROOT = '/sys/fs/cgroup'
 const CONTROLLERS = ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids']
 const HIDDEN_FILES = ['/proc/diskstats', '/proc/partitions']
-/** Bounds what a box that may mount can ask for. */
+/** Limits the requests of a box that can mount. */
 const STALE_MAX = 4
 const LXCFS_TYPE = 'fuse.lxcfs'

@@ -9,15 +9,15 @@ import { attachMountAt, unmountIfMounted } from '../../lib/syscalls/mounts.ts'
 /** Locks the flags of detached mounts, for boxes whose root may mount. */
 export interface TreeLocker {
   /**
-   * Returns a detached mount like `treeFd`, which it closes, whose flags (read-only, nosuid, nodev) no process in a user namespace
-   * can clear.
+   * Returns a detached mount like `treeFd`, and closes that. No process in a user namespace can clear the flags of the new mount
+   * (read-only, nosuid, nodev).
    */
   lock(treeFd: number): Promise<number>
 }
 
 /**
- * Creates a locker that stages mounts at `stage`. The kernel locks the flags of mounts when it copies a mount namespace for another
- * user namespace, so it has a short-lived process make such a copy, and clones the mount from there.
+ * Creates a locker that stages mounts at `stage`. The kernel locks the flags of mounts when it copies a mount namespace for another user
+ * namespace. So a short-lived process makes such a copy, and the locker clones the mount from there.
  */
 export function createTreeLocker(mounter: Mounter, stage: string): TreeLocker {
   const { run: inTurn } = createLimiter(1)
@@ -43,7 +43,7 @@ async function lockTree(mounter: Mounter, treeFd: number, stage: string): Promis
   }
 }
 
-/** Starts a process in a copy of this mount namespace that belongs to a new user namespace; it waits until `end`. */
+/** Starts a process in a copy of this mount namespace that belongs to a new user namespace. It waits until `end`. */
 async function copyNamespace(): Promise<{ pid: number; end(): void }> {
   const script = 'echo ready; read -r _'
   const child = spawnChild('unshare', ['--user', '--mount', '--propagation=private', '--', 'sh', '-c', script])

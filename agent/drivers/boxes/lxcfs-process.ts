@@ -8,7 +8,7 @@ import { inBoxesUnit } from '../host/boxes-unit.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { mountNamespace } from '../host/host-namespace.ts'
 
-/** Returns where the lxcfs of a run directory is mounted, in a mount namespace that only lxcfs has. */
+/** Returns the mount point of the lxcfs of a run directory, in a mount namespace that only lxcfs has. */
 export function lxcfsMountPoint(runDir: string): string {
   return `${runDir}/lxcfs/mnt`
 }
@@ -47,7 +47,7 @@ export async function startLxcfs(runDir: string, timeoutMs: number): Promise<num
   throw new Error(lastWords() || 'lxcfs did not answer in time.')
 }
 
-/** Finds the lxcfs of an earlier agent that answers, and kills those that do not; null if there is none. */
+/** Finds the lxcfs of an earlier agent that answers, and kills those that do not. Returns null if there is none. */
 export async function findLxcfs(runDir: string): Promise<number | null> {
   let found: number | null = null
   for (const pid of listLxcfs(runDir)) {
@@ -57,7 +57,7 @@ export async function findLxcfs(runDir: string): Promise<number | null> {
   return found
 }
 
-/** Ends the lxcfs of a run directory; files of boxes that still run fail from then on. */
+/** Ends the lxcfs of a run directory. After that, its files fail in boxes that still run. */
 export async function endLxcfs(runDir: string): Promise<void> {
   for (let left = listLxcfs(runDir); left.length > 0; left = listLxcfs(runDir)) {
     left.forEach(endProcess)
@@ -66,7 +66,7 @@ export async function endLxcfs(runDir: string): Promise<void> {
   fs.rmSync(`${runDir}/lxcfs`, { recursive: true, force: true })
 }
 
-/** Tests whether process `pid` serves the files of lxcfs; gives up after `timeoutMs`. */
+/** Resolves to true if process `pid` serves the files of lxcfs. Gives up after `timeoutMs`. */
 export async function answers(pid: number, runDir: string, timeoutMs: number): Promise<boolean> {
   const late = pause(timeoutMs, '', { ref: false })
   const path = `/proc/${pid}/root${lxcfsMountPoint(runDir)}/proc/uptime`
@@ -74,7 +74,7 @@ export async function answers(pid: number, runDir: string, timeoutMs: number): P
   return text !== ''
 }
 
-/** Kills a process that may have ended. It cannot be asked politely: lxcfs waits for its mount to be unused. */
+/** Kills a process that may have ended. A polite signal does not work, because lxcfs waits until its mount is unused. */
 export function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -100,7 +100,7 @@ function isHostRoot(pid: string): boolean {
   }
 }
 
-/** Reads a pipe to its end, so that its writer never waits; returns a function that gives the last lines. */
+/** Reads a pipe to its end, so that its writer never waits. Returns a function that gives the last lines. */
 function keepLastWords(fd: number): () => string {
   let text = ''
   new Socket({ fd, readable: true, writable: false })
@@ -112,8 +112,8 @@ function keepLastWords(fd: number): () => string {
   return () => text.trim().split('\n').slice(-LINES).join(' ')
 }
 
-// In a namespace that was copied from the agent's, mounts of the agent would stay as long as lxcfs. It gets the capabilities to
-// enter the namespaces of boxes and to mount, and no others.
+// In a copy of the agent's namespace, mounts of the agent would stay as long as lxcfs runs. It gets only the capabilities to enter the
+// namespaces of boxes and to mount.
 const START = `
 mounts=$(while read -r _ _ _ _ path _; do case $path in "$1"/*) echo "$path" ;; esac; done </proc/self/mountinfo)
 [ -z "$mounts" ] || umount -l $mounts 2>/dev/null

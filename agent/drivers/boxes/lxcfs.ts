@@ -8,29 +8,29 @@ import { parseMountInfo } from '../host/mount-info.ts'
 import { answers, endProcess, findLxcfs, lxcfsMountPoint, startLxcfs } from './lxcfs-process.ts'
 import type { BoxMounts } from './mounts.ts'
 
-/** Files of the running lxcfs, from which mounts for boxes are cloned. */
+/** Files of the running lxcfs, to clone mounts for boxes from. */
 export interface LxcfsFiles {
   /** Device number of its filesystem, as in `mountinfo`. */
   device: string
-  /** Descriptors by the paths that they are mounted over in boxes. */
+  /** Descriptors by the paths in boxes that they cover. */
   files: ReadonlyMap<string, number>
 }
 
-/** The one lxcfs of a deployment, which outlives the agent and is started again when it ends. */
+/** The one lxcfs of a deployment. It outlives the agent, which restarts it when it ends. */
 export interface Lxcfs {
-  /** Adopts or starts lxcfs unless that was done; resolves once it was, or failed. */
+  /** Adopts or starts lxcfs, unless it has already. Resolves once it has, or failed. */
   ready(): Promise<void>
   /** Null while it does not run. */
   files(): LxcfsFiles | null
-  /** The reason for which it does not run; null if it runs. */
+  /** The reason why it does not run, or null if it runs. */
   problem(): string | null
-  /** Stops supervising it; it keeps running. */
+  /** Stops supervising it, but keeps it running. */
   close(): Promise<void>
 }
 
 export interface LxcfsOptions {
   runDir: string
-  /** A directory of this process's own mount namespace, in which lxcfs is mounted for this process. */
+  /** A directory of this process's own mount namespace. This process mounts lxcfs in it. */
   workDir: string
   mounts: Pick<BoxMounts, 'clone'>
   watcher: ExitWatcher
@@ -39,7 +39,7 @@ export interface LxcfsOptions {
   onChange(): void
 }
 
-/** Prepares to adopt the lxcfs of an earlier agent, or start one, and supervise it: the first call of `ready` does. */
+/** Prepares to adopt the lxcfs of an earlier agent, or start one, and supervise it. The first call of `ready` does that. */
 export function openLxcfs(options: LxcfsOptions): Lxcfs {
   const supervision = new Supervision(options)
   return {
@@ -106,7 +106,7 @@ class Supervision {
     if (!this.#isClosed) this.#options.onChange()
   }
 
-  // Opens the files on a pool thread: each asks lxcfs, which may hang.
+  // Opens the files on a pool thread, because each open waits for lxcfs, which may hang.
   async #mount(pid: number): Promise<void> {
     const { mounts, runDir } = this.#options
     const treeFd = await mounts.clone(pid, lxcfsMountPoint(runDir))
@@ -158,7 +158,7 @@ class Supervision {
 }
 
 async function openPath(path: string): Promise<number> {
-  // Node closes the descriptor of a FileHandle when that is collected.
+  // Node closes the descriptor of a FileHandle when it collects that.
   return new Promise((resolve, reject) => {
     fs.open(path, O.PATH | O.CLOEXEC, (error, fd) => (error === null ? resolve(fd) : reject(error)))
   })

@@ -18,21 +18,21 @@ export interface DataMount extends MountLine {
 export interface MountTable {
   all: MountLine[]
   data: DataMount[]
-  /** Mounts of the box's disk and volumes, the only ones on which a volume may be mounted. */
+  /** Mounts of the box's disk and volumes. A volume can only be mounted on these. */
   mountIds: number[]
   /** Mounts that show the volume `source`, or a part of it. */
   showing(source: string): MountLine[]
-  /** False: the table is longer than is read. */
+  /** False if the table is longer than the part that was read. */
   isWhole: boolean
 }
 
-/** Reads the mount table of a running box; empty if it has ended. */
+/** Reads the mount table of a running box. Empty if it has ended. */
 export function readMountTable(box: MountedBox): MountTable {
   const { lines, isWhole } = readMounts(box.pid)
   return lines.length === 0 ? EMPTY : { ...(box.nesting === true ? nested(box, lines) : plain(box, lines)), isWhole }
 }
 
-/** Reads the first MiB of the mount table of a process, whose owner may have made any number of mounts; empty if it has ended. */
+/** Reads the first MiB of the mount table of a process, whose owner may have made any number of mounts. Empty if it has ended. */
 export function readMounts(pid: number): { lines: MountLine[]; isWhole: boolean } {
   try {
     const fd = fs.openSync(`/proc/${pid}/mountinfo`, 'r')
@@ -50,8 +50,8 @@ export function readMounts(pid: number): { lines: MountLine[]; isWhole: boolean 
   }
 }
 
-// Such a box cannot mount: every mount on its root's filesystem, except the root, was attached by the agent, or is one of the
-// files that each box starts with, if the host keeps them on the same disk.
+// Such a box cannot mount. So the agent attached every mount on its root's filesystem, with two exceptions. One is the root. The other is
+// the files that each box starts with, if the host keeps them on the same disk.
 function plain(box: MountedBox, all: MountLine[]): Omit<MountTable, 'isWhole'> {
   const root = all.find(({ path }) => path === '/')
   if (root === undefined) throw new Error('the box has no root that could be seen')
@@ -65,7 +65,7 @@ function plain(box: MountedBox, all: MountLine[]): Omit<MountTable, 'isWhole'> {
   return { all, data, mountIds: ofDisk.map(({ id }) => id), showing }
 }
 
-// A box with nesting may have mounted anything anywhere, also over its root: the disk is that which the host mounts the root from, and
+// A box with nesting may have mounted anything anywhere, also over its root. So the disk is the one that the host mounts the root from, and
 // a volume is a directory beside the root.
 function nested(box: MountedBox, all: MountLine[]): Omit<MountTable, 'isWhole'> {
   const { device, root } = placeOf(box.rootPath)

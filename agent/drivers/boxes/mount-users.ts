@@ -12,8 +12,8 @@ export interface TreeUser {
 }
 
 /**
- * Returns those of `pids` that have a directory, program, file or mapping on the device number `device` (as stat gives it:
- * with btrfs one per subvolume). Stops at ten users and after 16,384 lookups; yields to the event loop between them.
+ * Returns the processes among `pids` that have a directory, program, file or mapping on the device number `device` (as in stat, which with
+ * btrfs has one per subvolume). Stops at ten users and after 16,384 lookups. Yields to the event loop between lookups.
  */
 export async function findTreeUsers(pids: readonly number[], device: number): Promise<TreeUser[]> {
   const users: TreeUser[] = []
@@ -64,7 +64,7 @@ function readName(pid: number): string {
   }
 }
 
-// The process ended meanwhile, or has no such entry (a kernel thread has no program).
+// The process has ended by now, or has no such entry (a kernel thread has no program).
 const GONE = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENXIO', 'ESTALE']
 const USERS_MAX = 10
 const LOOKUPS_MAX = 16_384

@@ -16,32 +16,32 @@ import { findTreeUsers } from './mount-users.ts'
 import { checkNestedUsers } from './nested-users.ts'
 import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './tree.ts'
 
-/** The data mounts of running boxes, read from the boxes' own mount tables, so that no state is kept. */
+/** The data mounts of running boxes. Reads them from the boxes' own mount tables, so that it keeps no state. */
 export interface BoxMounts {
   /** Starts the mount thread ahead of the first mount. */
   open(): Promise<void>
-  /** Makes the `WHOLE_COPIES` of a box with nesting that was just started. */
+  /** Makes the `WHOLE_COPIES` of a box with nesting that has just started. */
   copySystem(box: MountedBox): Promise<void>
-  /** As `Runtime.attach`; the tree must be on the filesystem of the box's root. */
+  /** As `Runtime.attach`. The tree must be on the filesystem of the box's root. */
   attach(box: MountedBox, mount: BoxMount): Promise<void>
-  /** As `Runtime.detach`; `processes` returns the host pids of the box, to name those that use the tree. */
+  /** As `Runtime.detach`. `processes` returns the host pids of the box, to name those that use the tree. */
   detach(box: MountedBox, source: string, processes: () => number[]): Promise<void>
-  /** As `Runtime.mounts`; empty if the box has ended. */
+  /** As `Runtime.mounts`. Empty if the box has ended. */
   list(box: MountedBox): BoxMount[]
-  /** Lists all mounts of a box; empty if it has ended. */
+  /** Lists all mounts of a box. Empty if it has ended. */
   table(box: MountedBox): MountLine[]
-  /** Mounts over existing files and directories of a box; closes the descriptors. */
+  /** Mounts over existing files and directories of a box, and closes the descriptors. */
   cover(box: MountedBox, covers: readonly Cover[]): Promise<void>
-  /** Clones the mount at `path` in the mount namespace of process `pid`; returns a descriptor of the detached mount. */
+  /** Clones the mount at `path` in the mount namespace of process `pid`, and returns a descriptor of the detached mount. */
   clone(pid: number, path: string): Promise<number>
   /** Mounts a root in the mount namespace of a process that is about to create a box's container. */
   stage(task: StageTask): Promise<void>
-  /** Replaces the root of a container that runs, a warm pod's, by that of a box. */
+  /** Replaces the root of a running container, a warm pod's, with the root of a box. */
   replaceRoot(task: ReplaceTask): Promise<void>
   close(): Promise<void>
 }
 
-/** Mounts from this process's mount namespace, which must stay that of its main thread; mounts of boxes with nesting pass by `stage`. */
+/** Mounts from this process's mount namespace, which its main thread must not leave. Mounts of boxes with nesting pass through `stage`. */
 export function createBoxMounts(stage: string): BoxMounts {
   const mounter = createMounter()
   const locker = createTreeLocker(mounter, stage)
@@ -101,7 +101,7 @@ async function attach(tools: MountTools, box: MountedBox, mount: BoxMount): Prom
   if (data.length > 0) await checkHidesNone(mounter, box, mount)
 }
 
-// A link may have led above an existing mount, which would then be hidden and could not be detached.
+// A link may have led above an existing mount, which the new one would hide and make impossible to detach.
 async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path }: BoxMount): Promise<void> {
   const { data } = readMountTable(box)
   const added = data.find((each) => each.source === source)
@@ -113,7 +113,7 @@ async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path 
   throw pathInvalid(path, `a volume there would hide that which is mounted at ${hidden.path} in the box.`)
 }
 
-// The path may be another name of the directory it is mounted on.
+// The path may be another name of the mounted directory.
 async function checkSame(
   mounter: Mounter,
   box: MountedBox,
@@ -207,7 +207,7 @@ async function detach(
   throw refusal('volume_busy', ['The volume is in use, or directories above it are being renamed.', 'Try again.'])
 }
 
-/** Returns the error that names the users of a mount; null if there are none, so that a retry may succeed. */
+/** Returns the error that names the users of a mount, or null if there are none, so that a retry may succeed. */
 async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly number[]): Promise<ServiceError | null> {
   const { all } = readMountTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
@@ -222,7 +222,7 @@ async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly num
   return refusal('volume_busy', [`Processes of the box use the volume at ${mount.path}: ${named}.`, 'End them first.'])
 }
 
-// The pid may be reused, so the check comes after opening: then the descriptors belong to the checked process.
+// Checks after opening, because another process may reuse the pid. So the descriptors belong to the checked process.
 function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
   box: MountedBox,
   ...kinds: T
@@ -257,7 +257,7 @@ function notRunning(): ServiceError {
   return refusal('box_not_running', ['The box is not running.', RESUME])
 }
 
-// Errors of a process that has ended: it has no mount namespace, or no pid.
+// Errors of a process that has ended and therefore has no mount namespace, or no pid.
 const GONE = ['ENOENT', 'ESRCH', 'EINVAL'] as const
 // Retries: a box may rename directories forever, and users of a mount may just have ended.
 const MOVES_MAX = 50

@@ -58,7 +58,7 @@ function hasLayerIn({ type, superOptions }: MountLine, places: readonly string[]
   return places.some((place) => layers.some((layer) => `${layer}/`.startsWith(`${place}/`)))
 }
 
-/** Returns one process for each mount namespace in which there are processes, except that of process `except`. */
+/** Returns one process for each mount namespace in which there are processes, except the namespace of process `except`. */
 function processesByNamespace(pids: readonly number[], except: number): number[] {
   const found = new Map<string, number>()
   for (const pid of pids) found.set(namespaceOf(pid), pid)

@@ -25,7 +25,7 @@ export async function namespacesOf(boxes: ProcessLists, boxId: string): Promise<
   return [...found].map(([inode, path]) => ({ inode, path }))
 }
 
-/** Lists where processes may have a network namespace; `link` is what is there, where that is known. */
+/** Lists paths at which processes may have a network namespace. `link` is the target of the path, if known. */
 function* placesIn(pids: readonly number[]): Generator<{ path: string; link?: string }> {
   const seen = new Set<string>()
   for (const pid of pids) {
@@ -40,7 +40,7 @@ function* placesIn(pids: readonly number[]): Generator<{ path: string; link?: st
   }
 }
 
-/** Returns the network namespaces that a mount table names, each as `net:[inode]` with where it is mounted. */
+/** Returns the network namespaces in a mount table, each as `net:[inode]` with its mount point. */
 export function mountedNamespaces(mountInfo: string): [link: string, path: string][] {
   return mountInfo.split('\n').flatMap((line): [string, string][] => {
     const [, , , root = '', path = ''] = line.split(' ')

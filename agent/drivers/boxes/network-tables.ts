@@ -5,10 +5,10 @@ import { namespacesOf, type ProcessLists } from './network-namespaces.ts'
 
 /** Ends boxes that fill the tables of neighbours and connections, which the kernel shares among all network namespaces of the host. */
 export interface NetworkTables {
-  /** Watches a box with nesting; one without it makes no entries. */
+  /** Watches a box with nesting. A box without it makes no entries. */
   watch(boxId: string): void
   forget(boxId: string): void
-  /** Why the box was ended; undefined: it was not. */
+  /** Why the agent ended the box, or undefined if it did not. */
   whyEnded(boxId: string): string | undefined
   close(): void
 }
@@ -16,11 +16,11 @@ export interface NetworkTables {
 export interface NetworkTablesOptions {
   cgroups: ProcessLists & { kill(boxId: string): void }
   logger: Logger
-  /** Reads the tables; default: the tables of this host. */
+  /** Reads the tables. Default: the tables of this host. */
   read?: () => TablesRead
 }
 
-/** Looks at the tables every second while a box is watched, and at the namespaces of boxes only while a table is filling. */
+/** Reads the tables every second while it watches a box. Reads the namespaces of boxes only while a table is filling. */
 export function createNetworkTables(options: NetworkTablesOptions): NetworkTables {
   return new TableWatch(options)
 }
@@ -37,7 +37,7 @@ export function boxesOverBounds(
     return connections > bound ? [[id, reasonOf(connections, 'tracked connections', bound)]] : []
   })
   if (over.length > 0 || !isNeighbourTableFull) return new Map(over)
-  // Several boxes below the bound fill the table together.
+  // Several boxes below the limit fill the table together.
   const [largest] = [...used].toSorted(([, one], [, other]) => other.neighbours - one.neighbours)
   if (largest === undefined || largest[1].neighbours < NEIGHBOURS_LEAST) return new Map()
   return new Map([[largest[0], reasonOf(largest[1].neighbours, 'neighbours (ARP)', NEIGHBOURS_LEAST)]])
@@ -113,8 +113,8 @@ function reasonOf(count: number, what: string, bound: number): string {
 }
 
 const LOOK_MS = 1_000
-/** A box may hold this part of the table of neighbours (256 of the kernel's default of 1,024), and of connections. */
+/** Share of the table of neighbours (256 of the kernel's default of 1,024), and of connections, that a box can hold. */
 const NEIGHBOURS_SHARE = 4
 const CONNECTIONS_SHARE = 4
-/** A box with fewer neighbours is never ended for them. */
+/** A box with fewer neighbours never ends because of them. */
 const NEIGHBOURS_LEAST = 64

@@ -8,9 +8,9 @@ import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 
 /** Everything that the host needs to run boxes, opened. Closing it leaves boxes running. */
 export interface OciHost extends CommandHost {
-  /** Returns the compiled seccomp filter of boxes without or with nesting, base64; compiles each when it is first needed. */
+  /** Returns the compiled seccomp filter of boxes without or with nesting, in base64. Compiles each at its first use. */
   seccompFilter(nesting: boolean): Promise<string>
-  /** Resolves once none is being compiled. */
+  /** Resolves once no compilation is running. */
   settled(): Promise<void>
 }
 
@@ -24,8 +24,8 @@ export interface OciHostOptions {
 }
 
 /**
- * Prepares the host: directories below `runDir`, cgroups, and three mounts in this process's mount
- * namespace, which must be its own. Throws `runtime_unavailable` where something is missing.
+ * Prepares the host. Creates directories below `runDir`, cgroups, and three mounts in this process's mount namespace, which must be its
+ * own. Throws `runtime_unavailable` if something is missing.
  */
 export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
   try {

@@ -8,19 +8,20 @@ import { AT } from '../../lib/syscalls/mounts.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { LOCALHOST_LINES } from '../network/files.ts'
 
-/** What /etc of a box tells of it: files on its disk, which its root may change. */
+/** Description of a box in its /etc. The files are on its disk, and its root may change them. */
 export interface OwnFiles {
   hostname: string
   /** The resolvers of boxes, as a resolv.conf has them. */
   resolvConf: string
-  /** The box's own, for its line in /etc/hosts; null: something is mounted on that. */
+  /** The box's own address, for its line in /etc/hosts. Null if something is mounted over that file. */
   address: string | null
 }
 
 /**
- * Writes /etc/hostname, /etc/resolv.conf and /etc/hosts of a box that does not run. With `isFirst` it replaces
- * the files of the root, but keeps the lines of its hosts file. Later it replaces an unchanged resolv.conf, and the box's line in its hosts file.
- * Leaves out a file that cannot be written, and returns the error unless it is an ordinary one, such as a full disk. Never throws: no root, however odd, keeps the agent or a box from starting.
+ * Writes /etc/hostname, /etc/resolv.conf and /etc/hosts of a box that does not run. With `isFirst` it replaces the files of the root, but
+ * keeps the lines of its hosts file. Later it replaces an unchanged resolv.conf, and the box's line in its hosts file. Leaves out a file
+ * that it cannot write, and returns the error unless it is an ordinary one, such as a full disk. Never throws, so that no root, however
+ * odd, keeps the agent or a box from starting.
  */
 export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolean): unknown {
   const { hostname, resolvConf, address } = files
@@ -30,7 +31,7 @@ export function writeOwnFiles(rootPath: string, files: OwnFiles, isFirst: boolea
     ...(address === null ? [] : [(etcFd: number) => writeHosts(etcFd, { hostname, address }, isFirst)]),
   ]
   return inEtc(rootPath, (etcFd) => {
-    // One that cannot be written keeps back none of the others.
+    // A file that cannot be written does not prevent the others.
     const errors = writes.map((write) => errorOf(() => write(etcFd)))
     return errors.find((error) => error !== null) ?? null
   })
@@ -47,7 +48,7 @@ export function followResolvers(rootPath: string, resolvConf: string): unknown {
   return inEtc(rootPath, (etcFd) => errorOf(() => followIn(etcFd, resolvConf)))
 }
 
-/** Calls `followResolvers` for each of `boxes`, those without a root path left out, and logs failures. */
+/** Calls `followResolvers` for each of `boxes` that has a root path, and logs failures. */
 export function followResolversIn(
   boxes: Iterable<{ id: string; rootPath: string | undefined }>,
   resolvConf: string,
@@ -59,20 +60,21 @@ export function followResolversIn(
   }
 }
 
-/** Returns a resolv.conf with a first line by which it is known as long as nobody has changed it. A pure function. */
+/** Returns a resolv.conf with a marker line at the top, which identifies it until someone changes the file. A pure function. */
 export function markedText(resolvConf: string): string {
   return `${MARK}${digestOf(resolvConf)}\n${resolvConf}`
 }
 
-/** Tests whether a resolv.conf is as `markedText` made it. A pure function. */
+/** Returns true if a resolv.conf is exactly as `markedText` made it. A pure function. */
 export function isUnchanged(text: string): boolean {
   const end = text.indexOf('\n')
   return end > 0 && text.slice(0, end) === `${MARK}${digestOf(text.slice(end + 1))}`
 }
 
 /**
- * Returns the hosts file of a box with the current line of the box; null to leave it alone. `present` is the text that it has, empty for one that
- * was never written. The line is found by its mark; a box that removed it gets it back only as a fork, whose name is another. A pure function.
+ * Returns the hosts file of a box with the current line of the box, or null to leave the file unchanged. `present` is the text that it has,
+ * empty if the agent never wrote it. A mark identifies the line. A box that removed the line gets it back only as a fork, which has another
+ * name. A pure function.
  */
 export function hostsWith(
   present: string,
@@ -122,7 +124,7 @@ function followIn(etcFd: number, resolvConf: string): void {
   replace(etcFd, 'resolv.conf', markedText(resolvConf))
 }
 
-/** Calls `act`, which returns an error as `errorOf`, with the /etc of a root; returns its error, or that of opening it. */
+/** Calls `act`, which returns an error as `errorOf`, with the /etc of a root. Returns its error, or the error of opening it. */
 function inEtc(rootPath: string, act: (etcFd: number) => unknown): unknown {
   let rootFd: number | undefined
   let etcFd: number | undefined
@@ -137,7 +139,7 @@ function inEtc(rootPath: string, act: (etcFd: number) => unknown): unknown {
   return error ?? failure
 }
 
-/** Returns the error of `act`; null for none, and for an ordinary one. */
+/** Returns the error of `act`, or null if there is none or only an ordinary one. */
 function errorOf(act: () => void): unknown {
   try {
     act()
@@ -199,7 +201,7 @@ function digestOf(text: string): string {
 const MARK = '# Boxyard keeps this file like the resolvers of the host until you change it. '
 const HOSTS_MARK = '# this box, by Boxyard'
 const BYTES_MAX = 64 * 1024
-/** Lists of hosts that programs shall not reach are this long. */
+/** Blocklists of hosts are this long. */
 const HOSTS_BYTES_MAX = 256 * 1024
 const WITHIN = RESOLVE.BENEATH | RESOLVE.NO_MAGICLINKS | RESOLVE.NO_XDEV
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV

@@ -8,10 +8,10 @@ import type { RunningExec } from '../../ports/boxes/runtime.ts'
 import type { BoxCommands } from './commands.ts'
 
 /**
- * Gives a box that has never run keys of its own for its SSH server, where its root came with those of another box, and a copy of its own
- * machine id. Programs of the box do it, as its root and before anything else runs in it: the host only looks whether there is anything to
- * do. Calls `onWaiting` before they run, since a hostile one may take all of the time. Never rejects: a box without these programs keeps what
- * it has, which is logged.
+ * Gives a box that has never run a copy of its own machine id, and new SSH server keys if its root came with keys of another box. Programs
+ * of the box do it, as its root and before anything else runs in it. The host only checks whether there is anything to do. Calls
+ * `onWaiting` before they run, since a hostile program may take all of the time. Never rejects. A box without these programs keeps its
+ * files, and the agent logs that.
  */
 export async function makeOwnIdentity(
   { commands, logger, onWaiting }: IdentityDeps,
@@ -35,7 +35,7 @@ export async function makeOwnIdentity(
 interface IdentityDeps {
   commands: Pick<BoxCommands, 'exec'>
   logger: Logger
-  /** As of `Runtime.start`. */
+  /** As in `Runtime.start`. */
   onWaiting: ((why: string) => void) | undefined
 }
 
@@ -49,7 +49,7 @@ function hasIdentity(rootPath: string): boolean {
   }
 }
 
-/** Returns the first names of a directory; none if it is no directory of this root. */
+/** Returns the first names of a directory, or none if there is no such directory in this root. */
 function namesIn(rootFd: number, path: string): string[] {
   let fd: number | undefined
   try {
@@ -73,7 +73,7 @@ async function endWithin(running: RunningExec, ms: number): Promise<number | nul
   }
 }
 
-// Each key is replaced at once by a new one of its kind. Where one cannot be made, the old one stays, so that the server still starts.
+// Replaces each key by a rename with a new one of its kind. If ssh-keygen fails, the old key stays, so that the server still starts.
 const SCRIPT = `
 exec </dev/null >/dev/null 2>&1
 failed=0
@@ -89,7 +89,7 @@ exit $failed`
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 /** Enough for an RSA key on a slow box. */
 const LIMIT_MS = 10_000
-/** Some hundred names: more than belong there. */
+/** A few hundred names, more than belong there. */
 const NAMES_BYTES = 16 * 1024
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'EAGAIN']

@@ -16,9 +16,9 @@ import {
 import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 
 /**
- * Ensures that the root has real directories to mount on, replacing what its owner put there, and returns those of `files`
- * (names below /etc) for which it has, or now has, a regular file. Touches nothing outside `rootPath`. Throws `storage_full`
- * where a directory is missing and there is no space for it.
+ * Ensures that the root has real directories to mount on, and replaces anything else that its owner put there. Returns the names of `files`
+ * (names below /etc) for which it has, or now has, a regular file. Touches nothing outside `rootPath`. Throws `storage_full` where a
+ * directory is missing and there is no space for it.
  */
 export function prepareMountPoints(rootPath: string, files: readonly string[]): string[] {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
@@ -31,8 +31,9 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
 }
 
 /**
- * Removes the files of /run, as every boot has to (FHS 3.0, 3.15), and keeps its directories: a package makes its own when it is installed, and
- * its programs do not start without them. Looks at 10,000 entries down to 16 levels, and leaves what the disk has no space to remove.
+ * Removes the files of /run, which every boot must do (FHS 3.0, 3.15), and keeps its directories. A package makes its own directory when it
+ * is installed, and its programs do not start without it. Looks at 10,000 entries down to 16 levels. Leaves files that the disk has no
+ * space to remove.
  */
 export async function clearRun(rootPath: string): Promise<void> {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
@@ -48,7 +49,7 @@ export async function clearRun(rootPath: string): Promise<void> {
 
 /** Shared by all directories of one /run. */
 interface Clearing {
-  /** How many entries may still be looked at. */
+  /** Number of entries that it can still look at. */
   left: number
   /** When the next pause is due, in ms of `performance.now`. */
   turnEndsAt: number
@@ -76,7 +77,7 @@ async function clearDirectory(
   }
 }
 
-/** Yields the entries of a directory, no more than there are left to look at. */
+/** Yields the entries of a directory, up to the number left to look at. */
 function* entriesIn(fd: number, clearing: Clearing): Generator<RawEntry> {
   const buffer = Buffer.allocUnsafe(ENTRIES_BYTES)
   for (let entries = readEntries(fd, buffer); entries !== null; entries = readEntries(fd, buffer))
@@ -89,8 +90,8 @@ function* entriesIn(fd: number, clearing: Clearing): Generator<RawEntry> {
 const turnEnd = (): number => performance.now() + TURN_MS
 
 /**
- * Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. Setuid programs work on it:
- * they get ids of the box's user namespace alone, and no other process of the host sees the mount.
+ * Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. Setuid programs work on it. They only
+ * get ids of the box's user namespace, and no other process of the host sees the mount.
  */
 export function stageRoot(rootPath: string, stage: string, userNamespace: string): void {
   mkdirSync(stage, { mode: 0o711 })
@@ -108,7 +109,7 @@ export function stageRoot(rootPath: string, stage: string, userNamespace: string
   }
 }
 
-/** Undoes `stageRoot`; succeeds if there is nothing. */
+/** Undoes `stageRoot`. Succeeds if there is nothing. */
 export function unstageRoot(stage: string): void {
   unmountIfMounted(stage)
   try {
@@ -139,7 +140,7 @@ function ensureDirectory(rootFd: number, name: string): void {
   }
 }
 
-/** Returns false if the owner has put a directory there, or has no space left: the box then starts without that file. */
+/** Returns false if the owner has put a directory there, or has no space left. The box then starts without that file. */
 function hasMountFile(rootFd: number, name: string): boolean {
   const path = `etc/${name}`
   const kind = kindAt(rootFd, path)
@@ -181,5 +182,5 @@ const TURN_MS = 1
 const ENTRIES_BYTES = 4 * 1024
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const FULL = ['ENOSPC', 'EDQUOT']
-// Errors that the owner can cause with a path: also a link that leads out (EXDEV), or nowhere.
+// Errors that the owner can cause with a path, including a link that leads out (EXDEV), or nowhere.
 const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EXDEV', 'EAGAIN']

@@ -26,7 +26,7 @@ import { resizeSharedMemory } from './shared-memory.ts'
 export interface RunningBoxesOptions {
   /** 8 characters of `[a-z0-9]` that mark everything of this instance. */
   instanceId: string
-  /** Directory for runtime files, which are lost at a reboot. */
+  /** Directory for runtime files, which a reboot removes. */
   runDir: string
   crunPath: string
   /** Host path of a static reaper that waits when called with `-P`. */
@@ -34,18 +34,18 @@ export interface RunningBoxesOptions {
   /** Output files of detached commands. */
   execFiles: ExecFiles
   network: Pick<HostNetwork, 'addressOf'> & Resolvers
-  /** True: lxcfs shows boxes their limits in /proc; default false. */
+  /** If true, lxcfs shows boxes their limits in /proc. Default: false. */
   usesLxcfs?: boolean
-  /** False: boxes may use all CPUs of the host, within their limit; default true. */
+  /** If false, boxes use all CPUs of the host, within their limit. Default: true. */
   bindsCpus?: boolean
-  /** For how many boxes the host has to have terminals; default 0: its limit stays as it is. */
+  /** Number of boxes for which the host must have terminals. Default: 0, which leaves the host's limit unchanged. */
   terminalBoxes?: number
-  /** Commands, services and consoles that start at once; default 4. */
+  /** Commands, services and consoles that start at once. Default: 4. */
   startsAtOnce?: number
   logger: Logger
 }
 
-/** Starts and removes the parts of a box, as its runtime does; each call runs while no other step of the box is under way. */
+/** Starts and removes the parts of a box for its runtime. Each call runs while no other step of the box is under way. */
 export interface BoxLife {
   start(spec: BoxSpec, onWaiting?: (why: string) => void): Promise<RuntimeBox>
   /** Succeeds for a box that never existed. */
@@ -53,18 +53,17 @@ export interface BoxLife {
 }
 
 /**
- * The running boxes of this host, including those that an earlier process started: their commands, mounts, limits and end.
- * Each is recorded in a note (`BoxHandle`). A runtime calls `begin` once init runs, and `end` before it removes anything of a
- * box.
+ * The running boxes of this host, including those that an earlier process started. Manages their commands, mounts, limits and end. Records
+ * each in a note (`BoxHandle`). A runtime calls `begin` once init runs, and `end` before it removes anything of a box.
  */
 export class RunningBoxes {
-  /** What boxes may do with the disk. */
+  /** Disk limits of boxes. */
   readonly disk: DiskLimits
   readonly ports: BoxPorts
   readonly #options: RunningBoxesOptions
   readonly #lock = createKeyedLock()
   readonly #mounts: BoxMounts
-  /** Host id of each box's id 0; identifies its left-over processes. */
+  /** Host id of each box's id 0, which identifies its left-over processes. */
   readonly #idBases = new Map<string, number>()
   readonly #shims: Shims
   readonly #onExit: (id: string, end: InitEnd) => void
@@ -87,7 +86,7 @@ export class RunningBoxes {
     })
   }
 
-  /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
+  /** Prepares the host and adopts the running boxes. `adopt` does the runtime's part of that. */
   async open(adopt: Adopt): Promise<void> {
     const host = await openOciHost(this.#options)
     this.#host = host
@@ -100,7 +99,7 @@ export class RunningBoxes {
     this.#options.network.onResolvers((text) => followResolversIn(boxes(), text, this.#options.logger))
   }
 
-  /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the thread that mounts. A failure is met again by what needs them. */
+  /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the mount thread. A failure shows up again at first use. */
   warmUp(): void {
     this.#host?.seccompFilter(false).catch(() => undefined)
     this.#mounts.open().catch(() => undefined)
@@ -129,7 +128,7 @@ export class RunningBoxes {
     return this.#commands
   }
 
-  /** Starts a box unless it runs; a new one again, whose start was cut off. Removes left-over parts first, and again if the start fails. */
+  /** Starts a box unless it runs, or again if its first start was cut off. Removes left-over parts first, and again after a failure. */
   start(spec: BoxSpec, parts: BoxLife, onWaiting?: (why: string) => void): Promise<RuntimeBox> {
     return this.#lock.run(spec.id, async () => {
       const { id } = spec
@@ -173,7 +172,7 @@ export class RunningBoxes {
     })
   }
 
-  /** Announces a start: from now on, processes with its ids belong to the box. */
+  /** Announces a start. After this call, processes with its ids belong to the box. */
   expect(id: string, idBase: number): void {
     this.#idBases.set(id, idBase)
   }
@@ -185,7 +184,7 @@ export class RunningBoxes {
     cgroups.place(id, handle.cgroup)
     crun.remember(id, handle.crunStatus, await execConfigOf(this.host, handle))
     if (handle.nesting === true) await this.#mounts.copySystem(handle)
-    // Before the handle is written, so that no box is adopted without its data.
+    // Runs before the handle is written, so that no agent adopts a box without its data.
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
     await this.#limits?.show(id, handle)
     handles.write(id, handle)
@@ -231,7 +230,7 @@ export class RunningBoxes {
     return box === null ? [] : this.#mounts.list(box)
   }
 
-  /** Mounts roots of boxes whose containers another runtime makes: before they run, or of a warm pod in place of its own. */
+  /** Mounts roots of boxes whose containers another runtime makes, before they run, or over the root of a warm pod. */
   get roots(): Pick<BoxMounts, 'stage' | 'replaceRoot'> {
     return this.#mounts
   }
@@ -243,7 +242,7 @@ export class RunningBoxes {
 
   resize(id: string, { cpus, ramMb, shmMb, ...shares }: BoxLimits): Promise<void> {
     return this.whileRunning(id, async ({ cgroups }, box) => {
-      // Applies the change that may be refused first.
+      // Applies the change that can fail first.
       await cgroups.setMemory(id, ramMb)
       cgroups.setCpus(id, cpus)
       this.disk.bound(id, shares, box.rootPath)
@@ -268,7 +267,7 @@ export class RunningBoxes {
     return this.#lock.run(id, async () => act(this.host, requireRunning(this.host, id)))
   }
 
-  // The agent starts without a box that cannot be adopted: it counts as not running, and its cgroups mark its remains.
+  // The agent starts without a box that it cannot adopt. The box counts as not running, and its cgroups mark its remains.
   async #tryAdopt(host: OciHost, id: string, adopt: Adopt): Promise<void> {
     try {
       const handle = host.handles.readRunning(id)
@@ -292,7 +291,7 @@ export class RunningBoxes {
     await this.#limits?.showAgain(id, handle)
     await adopt(id, handle)
     this.#exits?.watch(id, handle)
-    // The pid may have been reused before it was watched.
+    // Another process may have reused the pid before the watch began.
     if (host.handles.readRunning(id) === null) throw new Error('init ended meanwhile')
   }
 }

@@ -17,7 +17,7 @@ export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, OciOption> 
   crunPath?: string
   /** Default `/usr/bin/catatonit`. */
   initPath?: string
-  /** Output files of detached commands; default `<runDir>/execs`, 8 MiB each. */
+  /** Output files of detached commands. Default: `<runDir>/execs`, 8 MiB each. */
   execFiles?: RunningBoxesOptions['execFiles']
 }
 
@@ -36,7 +36,7 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
     ...runtimeOf(boxes, runtime),
     kind: 'crun',
     open: () => runtime.open(),
-    // Depends on nothing that can be away.
+    // Depends on nothing that can be unavailable.
     checkReady: async () => undefined,
     list: async () => boxes.list(),
     resize: (id, limits) => runtime.resize(id, limits),
@@ -73,7 +73,7 @@ class OciRuntime implements BoxLife {
   async start(spec: BoxSpec): Promise<RuntimeBox> {
     const { host } = this.boxes
     const { id, project, name, rootPath, nesting, networkMbps: mbps } = spec
-    // The cgroup is created first and removed last: by it an interrupted start is found.
+    // The cgroup is created first and removed last, because it reveals an interrupted start.
     host.cgroups.create(id, spec)
     this.boxes.disk.bound(id, spec, rootPath)
     const slot = await this.#options.network.join({ boxId: id, project, name, nesting, mbps })
@@ -102,7 +102,7 @@ class OciRuntime implements BoxLife {
     this.boxes.forget(id)
   }
 
-  // Only logs a failure: the box itself works, and the other boxes have to be adopted.
+  // Only logs a failure. The box itself works, and the agent must still adopt the other boxes.
   async #adoptNetwork(id: string, { project, name, slotIndex, pid, nesting = false }: BoxHandle): Promise<void> {
     try {
       await this.#options.network.adopt({ boxId: id, project, name, nesting }, slotIndex, pid)
@@ -113,5 +113,5 @@ class OciRuntime implements BoxLife {
 }
 
 const DEFAULT_PATHS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit' }
-// More parallel starts are not faster: each takes some 10 ms of processor time.
+// More parallel starts are not faster, because each takes about 10 ms of CPU time.
 const STARTS_AT_ONCE = 4

@@ -9,13 +9,13 @@ import { SHARED_MEMORY } from '../host/oci-spec.ts'
 import { type MountedBox, readMounts } from './mount-table.ts'
 
 /**
- * Sets the size of /dev/shm of a running box, but to no less than it holds. Does nothing if the box has ended, or has mounted something else
- * there. It is only a bound within the memory of the box, to which the kernel charges what is in it: where a box with nesting has set it so that
- * it cannot be changed, that is logged.
+ * Sets the size of /dev/shm of a running box, but to no less than its content. Does nothing if the box has ended, or has mounted something
+ * else there. The size is only a limit within the memory of the box, to which the kernel charges the content. If a box with nesting made
+ * the size impossible to change, logs that.
  */
 export function resizeSharedMemory(box: MountedBox, sizeMb: number, logger: Logger): void {
   const mount = readMounts(box.pid).lines.findLast(({ path }) => path === SHARED_MEMORY.destination)
-  // A box with nesting may have mounted anything there, a filesystem of the host too that it was given a part of.
+  // A box with nesting may have mounted anything there, even a part of a filesystem of the host that it has.
   if (mount === undefined || mount.root !== '/') return
   if (mount.type !== SHARED_MEMORY.type || mount.source !== SHARED_MEMORY.source) return
   const fd = openMount(box, mount.id)
@@ -43,7 +43,7 @@ function openMount({ pid, startTicks }: MountedBox, mountId: number): number | n
   let fd: number | undefined
   try {
     rootFd = openBelow(AT.FDCWD, `/proc/${pid}/root`, { flags: O.PATH | O.DIRECTORY })
-    // The pid may have been reused before that was opened.
+    // Another process may have reused the pid before that was opened.
     if (readStartTicks(pid) !== startTicks) return null
     const path = SHARED_MEMORY.destination.slice(1)
     fd = openBelow(rootFd, path, { flags: O.PATH | O.DIRECTORY, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS })

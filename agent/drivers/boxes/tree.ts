@@ -15,9 +15,7 @@ export interface StageTask {
   target: string
 }
 
-/**
- * Makes the tree `source` the root of process `pid`, which is alone in its namespaces, with files of the host mounted in it.
- */
+/** Makes the tree `source` the root of process `pid`, which shares its namespaces with no other, with files of the host mounted in it. */
 export interface ReplaceTask {
   pid: number
   source: string
@@ -51,8 +49,8 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
 }
 
 /**
- * Clones a tree as a detached mount for a box, idmapped by a user namespace; null: ids as on disk. It vanishes when its
- * descriptor is closed, unless it was attached. Setuid programs work on the root of a box alone.
+ * Clones a tree as a detached mount for a box, idmapped by a user namespace. With null, ids are as on disk. The mount vanishes with its
+ * descriptor, unless it was attached. Setuid programs work only on the root of a box.
  */
 export function cloneTree(
   { source, readOnly, isRoot = false }: Omit<BoxMount, 'path'> & { isRoot?: boolean },
@@ -79,7 +77,7 @@ function withNamespace<T>(path: string, use: (fd: number) => T): T {
   }
 }
 
-/** Clones a file or tree as a detached mount that can only be read, and returns its descriptor. */
+/** Clones a file or tree as a read-only detached mount, and returns its descriptor. */
 export function cloneReadOnly(source: { fd: number } | { path: string }): number {
   const fd = 'fd' in source ? cloneMount(source.fd, '') : cloneMount(AT.FDCWD, source.path)
   try {

@@ -7,8 +7,8 @@ import { AT } from '../../lib/syscalls/mounts.ts'
 import type { BoxUser } from '../host/oci-spec.ts'
 
 /**
- * Finds the user `name[:group]`, by names or numbers, in the box's own files; null is root. Reads at most 64 KiB and 4,096
- * lines of each file and follows no link out of the root. Throws `invalid_request` at `/user` for an unknown user.
+ * Finds the user `name[:group]`, by names or numbers, in the box's own files. Null is root. Reads at most 64 KiB and 4,096 lines of each
+ * file and follows no link out of the root. Throws `invalid_request` at `/user` for an unknown user.
  */
 export function findBoxUser(rootPath: string, user: string | null): BoxUser {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
@@ -99,12 +99,12 @@ function toId(text: string): number | null {
   return isNumber(text) && Number(text) <= MAX_ID ? Number(text) : null
 }
 
-// Bound the agent's time for a command, since the box's owner controls these files.
+// Limits the agent's time for a command, since the box's owner controls these files.
 const MAX_FILE_BYTES = 64 * 1024
 const MAX_LINES = 4096
 const MAX_FIELDS = 7
 const LINE_FEED = 10
-// Errors that the owner can cause with a path: EAGAIN is a lease on the file, or endless renames.
+// Errors that the owner can cause with a path. EAGAIN is a lease on the file, or endless renames.
 const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES', 'ENAMETOOLONG', 'EAGAIN']
 const MAX_ID = 65_535
 const MAX_GROUPS = 1024
