@@ -12,9 +12,9 @@ export interface BoxUse {
   /** `<address>:<port>`. */
   target: string
   boxId: string
-  /** SHA-256 of the credential that admitted the requests, hexadecimal; null: of a public route. */
+  /** SHA-256 of the credential that admitted the requests, hexadecimal. Null for a public route. */
   credential: string | null
-  /** Number of the one stream that this counts, as in `BoxStream`; null: it counts all that have no entry of their own. */
+  /** Number of the one stream that this counts, as in `BoxStream`. Null if it counts all that have no entry of their own. */
   stream: number | null
   open: number
   requests: number
@@ -22,7 +22,7 @@ export interface BoxUse {
 
 /**
  * Sends one line of commands, joined by `;`, to HAProxy's admin socket and returns the answers.
- * @throws Error if it is silent for `SILENCE_TIMEOUT_MS`, or `signal` aborts
+ * @throws Error if it does not answer for `SILENCE_TIMEOUT_MS`, or `signal` aborts
  */
 export function askHaproxy(socketPath: string, line: string, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -72,11 +72,11 @@ export interface BoxStream {
   id: string
   /** Its number in this process. */
   number: number
-  /** `<address>:<port>`; null: it goes through the agent. */
+  /** `<address>:<port>`, or null if it goes through the agent. */
   target: string | null
 }
 
-/** Reads the counters of boxes per address; `isOpen` limits them to those with open streams. */
+/** Reads the counters of boxes per address. `isOpen` limits them to those with open streams. */
 export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean }): Promise<BoxUse[]> {
   const text = await askHaproxy(socketPath, `show table boxes_use${isOpen ? ' data.conn_cur gt 0' : ''}`)
   return [...text.matchAll(TABLE_LINE)].map(([, target = '', boxId = '', credential, stream, open, requests]) => ({
@@ -100,7 +100,7 @@ export async function readStreams(socketPath: string): Promise<BoxStream[]> {
   })
 }
 
-/** Ends streams; those that have just ended are ignored. */
+/** Ends streams, and ignores those that have just ended. */
 export async function shutDownStreams(socketPath: string, streams: readonly BoxStream[]): Promise<void> {
   const commands = streams.map(({ id }) => `shutdown session ${id}`)
   await commandHaproxy(socketPath, commands).catch(() => undefined)

@@ -10,15 +10,15 @@ export interface CaddySettings {
   /** Address and port to listen on with TLS. */
   host: string
   port: number
-  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS. Null for none. */
   httpPort: number | null
-  /** The public port; null: 443. */
+  /** The public port. Null for 443. */
   seenPort: number | null
   /** E-mail address of the ACME account. */
   email: string
-  /** URL of an ACME directory; null: Caddy's defaults. */
+  /** URL of an ACME directory. Null for Caddy's defaults. */
   directory: string | null
-  /** PEM of the CA's root certificate, the content of `paths.roots`; null: the host's trust store. */
+  /** PEM of the CA's root certificate, the content of `paths.roots`. Null for the host's trust store. */
   roots: string | null
   /** Certificates that take precedence over ACME for their names. */
   certificates: readonly PemPair[]
@@ -33,7 +33,7 @@ export function caddyConfig(settings: CaddySettings, generation: number): { text
   return { text: textWith(mark, settings.paths.answers(generation)), mark }
 }
 
-// Never reloaded, only read at a start: Caddy closes every WebSocket at a reload.
+// Caddy reads this only at its start and never reloads it, because a reload closes every WebSocket.
 function configOf(settings: CaddySettings, own: { mark: string; socket: string }): object {
   const { host, port, httpPort, certificates } = settings
   const servers = {
@@ -75,7 +75,7 @@ function serverAt(host: string, port: number): object {
 /** Proxies to HAProxy unchanged. */
 function proxy({ paths }: CaddySettings): object[] {
   return [
-    // Removes Caddy's own header; a box's is added afterwards.
+    // Removes Caddy's own header. The header of a box is added afterwards.
     { handler: 'headers', response: { delete: ['Server'] } },
     {
       handler: 'reverse_proxy',
@@ -102,7 +102,7 @@ function redirect({ seenPort }: CaddySettings): object {
   return { handler: 'static_response', status_code: 308, headers: { Location: [location], ...NO_SNIFFING } }
 }
 
-/** Answers a request with more cookies than HAProxy reads, as no later request could ask to have them deleted. */
+/** Answers a request with more cookies than HAProxy reads, because no later request could ask to delete them. */
 function cookieAnswer(): object {
   const { headers, body } = cookiePage()
   const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
@@ -146,7 +146,7 @@ const GRACE = '10s'
 const HANDSHAKE = '30s'
 /** Let's Encrypt allows 300 orders in three hours. */
 const RATE = { interval: '1h', burst: 100 }
-// Logs only certificate events: other loggers would write URLs with their secrets, also that of `askUrl`.
+// Logs only certificate events. Other loggers would write URLs with their secrets, including `askUrl`.
 const LOG = {
   writer: { output: 'file', filename: 'caddy.log', roll_size_mb: 10, roll_keep: 3 },
   include: ['tls.obtain', 'tls.renew', 'tls.issuance'],

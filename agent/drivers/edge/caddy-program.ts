@@ -14,7 +14,7 @@ export interface CaddyOptions {
   /** Caddy's directory of accounts, certificates and log. */
   storage: string
   host: string
-  /** The ports it listens on, known once it is started. */
+  /** The ports it listens on, known once it runs. */
   ports(): readonly number[]
 }
 
@@ -37,7 +37,7 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
     },
     readInfo,
     retire: async ({ pid }) => killProcess(pid, 'SIGTERM'),
-    // A retired Caddy exits by itself.
+    // A retired Caddy exits automatically.
     isIdle: async () => false,
   }
 }
@@ -73,8 +73,8 @@ function causeIn(log: string): string {
   return `Caddy did not start: ${lines.findLast((line) => !line.startsWith('{')) ?? lines.at(-1) ?? ''}`.slice(0, 500)
 }
 
-// $1 storage, $2 configuration, $3 log until the configuration is read. Only root can reach the storage by its path, so Caddy
-// starts in it. The descriptor limit, two per client, admits as many clients as HAProxy takes.
+// $1 is the storage, $2 the configuration, $3 the log until Caddy has read the configuration. Only root can reach the storage by its path,
+// so Caddy starts in it. The descriptor limit, two per client, admits as many clients as HAProxy does.
 const LAUNCH = `
 exec </dev/null >"$3" 2>&1
 cd "$1" || exit

@@ -20,19 +20,19 @@ export interface CaddyEdgeOptions extends Omit<HaproxyEdgeOptions, 'frontProxy' 
   storage: string
   /** E-mail address of the ACME account. */
   email: string
-  /** URL of an ACME directory; null: Caddy's defaults. */
+  /** URL of an ACME directory. Null for Caddy's defaults. */
   directory: string | null
-  /** PEM file of the CA's root certificate; null: the host's trust store. */
+  /** PEM file of the CA's root certificate. Null for the host's trust store. */
   root: string | null
-  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS. Null for none. */
   httpPort: number | null
-  /** The public port, known once the edge is open; null: 443. */
+  /** The public port, known once the edge is open. Null for 443. */
   seenPort(): number | null
 }
 
 /**
- * Creates an edge with automatic certificates: Caddy, as its own process, in front of an HAProxy that only Caddy can reach.
- * Certificates in `certificates` take precedence for their names.
+ * Creates an edge with automatic certificates. Caddy, as its own process, is in front of an HAProxy that only Caddy can reach. Certificates
+ * in `certificates` take precedence for their names.
  */
 export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
   const { runDir, clock, logger } = options

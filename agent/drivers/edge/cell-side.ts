@@ -5,19 +5,19 @@ import { fingerprintOf } from './certificates.ts'
 import type { CellSide } from './config-cells.ts'
 import type { edgePaths } from './names.ts'
 
-/** How an edge and those of the other cells of its fleet reach each other. */
+/** How an edge and the edges of the other cells of its fleet reach each other. */
 export interface CellSideOptions {
   /** Address to listen on. */
   host: string
-  /** 0: a free port, kept over restarts. */
+  /** 0 for a free port, kept over restarts. */
   port: number
-  /** Files (PEM) of mutual TLS; null: none. */
+  /** Files (PEM) of mutual TLS. Null for none. */
   tls: { ca: string; cert: string; key: string } | null
-  /** Keys of the channel, which all cells of the fleet have: edges know each other by them. */
+  /** Keys of the channel, which all cells of the fleet have. Edges identify each other by them. */
   keys(): readonly ChannelKey[]
 }
 
-/** Returns the settings as they are now; certificate and key are written to one file. @throws Error that names an unreadable file */
+/** Returns the current settings, and writes certificate and key to one file. @throws Error that names an unreadable file */
 export function cellSideOf(
   { host, tls, keys }: CellSideOptions,
   { port, paths }: { port: number; paths: ReturnType<typeof edgePaths> },
@@ -37,7 +37,7 @@ export function cellSideOf(
   }
 }
 
-/** Derives what edges show each other from a key of the channel, which it does not tell. */
+/** Derives the secret that edges show each other from a key of the channel, without revealing the key. */
 function secretOf({ secret }: ChannelKey): string {
   return createHmac('sha256', Buffer.from(secret, 'base64url')).update(PURPOSE).digest('hex')
 }

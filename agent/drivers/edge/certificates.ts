@@ -9,7 +9,7 @@ export interface PemPair {
 }
 
 /**
- * Reads the pairs of a directory as HAProxy does: each file holds a certificate, its key is in the same file or in `<file>.key`.
+ * Reads the pairs of a directory as HAProxy does. Each file holds a certificate. Its key is in the same file or in `<file>.key`.
  * @throws Error that names a file without certificate or key
  */
 export function readPemPairs(directory: string): PemPair[] {

@@ -6,12 +6,13 @@ import { EDGE_REFUSAL_HEADER, FALLBACK_SOCKET } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /**
- * The table of requests and open streams, and those of clients. Its keys are `<address>:<port>/<box id>|<credential>|<stream>`:
- * the digest of the credential that admitted the request, empty for a public route, and the number of the stream (`id` in `show sess`) of
- * a WebSocket or an event stream, empty for other requests and for streams of a client that is refused much.
+ * The table of requests and open streams, and the tables of clients. A key of the first is
+ * `<address>:<port>/<box id>|<credential>|<stream>`. The credential is the digest of the one that admitted the request, empty for a public
+ * route. The stream is the number (`id` in `show sess`) of a WebSocket or an event stream. It is empty for other requests, and for streams
+ * of a client with too many refusals.
  */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
-  // Of streams only those that last have entries of their own, so that frequent requests share few.
+  // Only long-lived streams have their own entries, so that frequent requests share few.
   const stored = `conn_cur,http_req_cnt,http_req_rate(${BUSY_PERIOD_MS}),${REFUSALS_COUNTED}`
   const use = ['backend boxes_use', `  stick-table type string len 192 size 20k store ${stored}`]
   return [...use, ...clientTables(limits)]
@@ -42,8 +43,8 @@ export function boxBackends(settings: BoxSettings): string[] {
 }
 
 /**
- * Forwards to the box of `txn.route`, without tokens of this deployment. What fails there goes to the agent once, which reaches servers on
- * the box's loopback and says what is wrong with the others (fallback-server.ts).
+ * Forwards to the box of `txn.route`, without tokens of this deployment. A failed request goes to the agent once. The agent reaches servers
+ * on the box's loopback, and explains the fault of any other (fallback-server.ts).
  */
 function delivery(
   { tokenPrefixes, limits }: BoxSettings,
@@ -61,13 +62,13 @@ function delivery(
     '  acl is_lasting req.hdr(upgrade) -m found',
     '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
     refusalRate(limits),
-    // Streams of a client that is refused much count with its other requests: an entry of their own would start at 0.
+    // Streams of a client with too many refusals count with its other requests, because their own entries would start at 0.
     '  http-request set-var-fmt(txn.stream) %rt if is_lasting !is_refused_much { var(txn.credential) -m found }',
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
     tooManyRefusals(answerOf),
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
-    // Sending again needs a copy of the request, a third of its cost here, and as long as no answer comes a buffer of memory. A
-    // refused connection needs none. What is not safe must not be sent twice.
+    // To send again, HAProxy needs a copy of the request. This costs a third of the request's cost here, and a buffer of memory until the
+    // answer comes. A refused connection needs no copy. Unsafe requests must not be sent twice.
     ...(isHttp2
       ? []
       : [
@@ -76,14 +77,14 @@ function delivery(
     '  use-server box if TRUE',
     // Closes idle connections before the box does, which could race with a request.
     `  server box 0.0.0.0:0 pool-purge-delay 2s${protocol}`,
-    // Keeps no connection: the agent looks at the first answer of each.
+    // Keeps no connection, because the agent looks at the first answer of each.
     `  server fallback unix@/${FALLBACK_SOCKET} send-proxy-v2 pool-max-conn 0${protocol}`,
   ]
 }
 
 /**
- * Counts the agent's own answers in place of a box, by client and by route. The mark is a secret, since the agent also passes on answers of
- * boxes, which could have their visitors refused elsewhere by it.
+ * Counts the agent's own answers in place of a box, by client and by route. The mark is a secret, since the agent also forwards answers of
+ * boxes. With the mark, a box could have its visitors refused elsewhere.
  */
 function countedRefusals({ refusalMark }: BoxSettings): string[] {
   return [
@@ -125,7 +126,7 @@ export const TO_BOXES = [
   '  default_backend boxes',
 ]
 const PORT = '%[var(txn.route),word(2,:/)]'
-/** Answers of the edge while it sends nothing again: it does not know more. */
+/** Answers of the edge when it does not retry, because it knows no details then. */
 const NO_ANSWER: EdgeRefusal = {
   code: 'port_unreachable',
   detail: `The server on port ${PORT} of this box closed the connection before it answered, or its response is not HTTP/1.1. Send a GET request to see which.`,
@@ -142,7 +143,7 @@ const NO_ANSWER_IN_TIME: EdgeRefusal = {
   code: 'port_unreachable',
   detail: `The server on port ${PORT} of this box did not answer in time.`,
 }
-/** Bounds of one port and credential, above which a failed request is not sent again. */
+/** Limits of one port and credential, above which the edge does not retry a failed request. */
 const BUSY_PERIOD_MS = 1_000
 const BUSY_REQUESTS = 30
 const BUSY_OPEN = 8

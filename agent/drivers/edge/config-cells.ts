@@ -3,14 +3,14 @@ import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import { HOST_NAME } from './config-shortcut.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer, refusalRules } from './pages.ts'
 
-/** The side of an edge towards those of the other cells of its fleet. */
+/** The side of an edge that connects to the edges of the other cells of its fleet. */
 export interface CellSide {
   /** Address and port to listen on for other edges. */
   host: string
   port: number
-  /** Files (PEM) of mutual TLS: of the authority, and of certificate and key in one, with their fingerprint; null: none. */
+  /** PEM files of mutual TLS with their fingerprint: one of the authority, and one of certificate and key. Null for none. */
   tls: { authority: string; own: string; fingerprint: string } | null
-  /** Values of CELL_HEADER that other edges show, hexadecimal: all are sent, and any of them is believed. */
+  /** Values of CELL_HEADER that other edges show, hexadecimal. The edge sends all of them and accepts any. */
   secrets: readonly string[]
   /** Their SHA-256, hexadecimal, in the same order. */
   digests: readonly string[]
@@ -25,7 +25,7 @@ export function cellBind({ host, port, tls }: CellSide): string {
   return `  bind ${address}:${port} id ${CELL_SOCKET}${encryption}`
 }
 
-/** Refuses what comes to the address for other edges without their secret; `is_led` marks what comes from them. */
+/** Refuses requests to the address for other edges without their secret. `is_led` marks requests from those edges. */
 export function cellAdmission({ digests }: CellSide): string[] {
   return [
     `  acl is_edge req.hdr(${CELL_HEADER}),sha2(256),hex,lower -m str ${digests.join(' ')}`,
@@ -35,7 +35,7 @@ export function cellAdmission({ digests }: CellSide): string[] {
   ]
 }
 
-/** Leads well-formed requests for hosts that are known to be another cell's, and that need no header changed. */
+/** Forwards well-formed requests that need no header changes to another cell, if the map has their host. */
 export function quickLead({ map }: CellSide): string[] {
   return [
     '  acl is_routed var(txn.route) -m found',
@@ -45,7 +45,7 @@ export function quickLead({ map }: CellSide): string[] {
   ]
 }
 
-/** Leads requests for hosts that are known to be another cell's. A sign-in is for the host that its query names. */
+/** Forwards requests to another cell if the map has their host. A sign-in belongs to the host that its query names. */
 export function lead({ map }: CellSide, signInHost: string): string[] {
   return [
     '  http-request set-var(txn.sought) var(txn.host)',
@@ -55,7 +55,7 @@ export function lead({ map }: CellSide, signInHost: string): string[] {
   ]
 }
 
-/** Asks the agent whether another cell has the host of a request that would be answered by the agent's own pages. */
+/** Asks the agent whether another cell has the host of a request that the agent's own pages would otherwise answer. */
 export function leadOwn(): string[] {
   return ['  http-request lua.boxyard_own if is_own !is_led', '  http-request allow if is_away']
 }
@@ -63,7 +63,7 @@ export function leadOwn(): string[] {
 /** The rules that choose the other cells' edges. */
 export const TO_CELLS = ['  use_backend cells_page if is_away is_browser', '  use_backend cells if is_away']
 
-/** The backends of the other cells' edges: they decide all, so that nothing is changed but what a connection needs. */
+/** The backends of the other cells' edges. Those edges decide everything, so this changes only what a connection needs. */
 export function cellBackends(side: CellSide): string[] {
   return [...backend('cells', side, problemAnswer), ...backend('cells_page', side, pageAnswer)]
 }
@@ -100,11 +100,11 @@ export function encodeCell({ address, port }: { address: string; port: number })
   return `${address}|${port}`
 }
 
-/** Id of the socket for other edges; that for clients is the first. */
+/** Id of the socket for other edges. The first is for clients. */
 const CELL_SOCKET = 2
-/** Condition of what comes to that socket. */
+/** Condition of requests to that socket. */
 export const IS_LED = `so_id ${CELL_SOCKET}`
-/** The header by which edges of a fleet know each other. No client can have it believed, and no box sees it. */
+/** The header by which edges of a fleet identify each other. No client can forge it, and no box sees it. */
 const CELL_HEADER = 'x-boxyard-cell'
 const NO_EDGE: EdgeRefusal = {
   code: 'permission_denied',

@@ -4,7 +4,7 @@ import { ownErrors } from './pages.ts'
 export interface FrontProxySocket {
   /** Path of the socket to listen on, in place of an address. */
   socket: string
-  /** The only user, beside root, that can connect; its `X-Forwarded-For` is trusted. */
+  /** The only user, beside root, that can connect. The edge trusts its `X-Forwarded-For`. */
   user: string
   /** Port of the certificate requests, and the SHA-256 of their secret path, hexadecimal. */
   asks: { port: number; digest: string }
@@ -16,8 +16,8 @@ export function frontProxyBind({ socket, user }: FrontProxySocket): string {
 }
 
 /**
- * Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy, or the edge of another cell, has appended. At an address of IPv6 clients of
- * IPv4 have mapped ones (RFC 4291, 2.5.5.2), which are told as what they are.
+ * Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy, or the edge of another cell, has appended. At an
+ * IPv6 address, IPv4 clients have mapped addresses (RFC 4291, 2.5.5.2), which this converts to IPv4.
  */
 export function sourceRules({
   host,
@@ -65,5 +65,5 @@ export function frontProxySections({ asks }: FrontProxySocket): string[] {
   ]
 }
 
-/** A loopback address that is no connection's source, so that no connection takes its port. */
+/** A loopback address that is never the source of a connection, so that no connection takes its port. */
 export const ASK_HOST = '127.66.79.88'

@@ -2,8 +2,8 @@ import { SESSION_COOKIE } from './config-shortcut.ts'
 import { type EdgeRefusal, refusalRules } from './pages.ts'
 
 /**
- * Marks requests that a session admits in `txn.session` (`page`, `page-untold` of an old browser, `part`), and refuses those that a page of another host may have caused, as
- * `isFromOwnPage` of the gate does. Needs `txn.authority`, and rules before it that decide.
+ * Marks requests that a session admits in `txn.session` (`page`, `page-untold` of an old browser, `part`). Refuses requests that a page of
+ * another host may have caused, as `isFromOwnPage` of the gate does. Needs `txn.authority`, and earlier rules that decide.
  */
 export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[] {
   return [
@@ -30,8 +30,8 @@ export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[]
 }
 
 /**
- * Keeps answers to a session's requests from other pages and from later: a browser's cache is shared by all hosts of a site, a
- * page's own answers are read again by *Back* after the session has ended, and who opens a page in a window could follow it.
+ * Hides answers to a session's requests from other pages, and from the time after the session. All hosts of a site share a browser's cache.
+ * *Back* reads a page's own answers again after the session has ended. A page that opens another in a window could follow it.
  */
 export function sessionAnswerRules(): string[] {
   const [any, page, told, part] = ['-m found', '-m beg page', '-m str page', '-m str part'].map(
@@ -43,15 +43,15 @@ export function sessionAnswerRules(): string[] {
     `  http-response set-header cache-control no-store ${page}`,
     `  http-response add-header cache-control private ${part}`,
     `  http-response add-header vary sec-fetch-site ${part}`,
-    // Chromium keeps pages for *Back* in memory, even those of `no-store`, but only of status 200.
+    // Chromium keeps pages for *Back* in memory, even with `no-store`, but only with status 200.
     `  http-response set-status 203 ${told} { status 200 }`,
     `  http-response set-header ${opener} same-origin-allow-popups ${page} !{ res.fhdr(${opener}) -m found }`,
   ]
 }
 
 /**
- * Takes from a box's cookies what reaches beyond its host: a `Domain` at or above `domain`, or written so that a browser might take
- * it for that, and cookies of the edge. Of two `Domain`s browsers take the last; such a cookie is dropped.
+ * Removes the parts of a box's cookies that reach beyond its host. These are a `Domain` at or above `domain`, a `Domain` that a browser
+ * might read as one, and cookies of the edge. With two `Domain`s browsers use the last, so the rules drop such a cookie.
  */
 export function cookieRules(domain: string): string[] {
   const own = domain.split('.').reduce((above, label) => (above === '' ? label : `(?:${above}\\.)?${label}`), '')
@@ -66,7 +66,7 @@ export function cookieRules(domain: string): string[] {
 }
 
 const SINGLE_HEADERS = ['origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest']
-/** Conditions under which a request is not that of an own page. Browsers before 2023 send no `Sec-Fetch-Site`. */
+/** Conditions under which a request is not from an own page. Browsers before 2023 send no `Sec-Fetch-Site`. */
 const FOREIGN = [
   'is_told_twice',
   '!is_safe !is_same_origin',

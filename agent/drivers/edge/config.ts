@@ -30,19 +30,19 @@ export interface HaproxySettings {
   /** Address and port to listen on. */
   host: string
   port: number
-  /** Socket for the proxy in front, in place of that address; null: none. */
+  /** Socket for the proxy in front, used in place of that address. Null without one. */
   frontProxy: FrontProxySocket | null
-  /** Null: no fleet. */
+  /** Null without a fleet. */
   cells: CellSide | null
-  /** Host of the sign-in, which is never routed to a box: a label and the deployment's domain. */
+  /** Host of the sign-in, which consists of a label and the deployment's domain. The edge never routes it to a box. */
   signInHost: string
   /** Public scheme. */
   scheme: 'http' | 'https'
-  /** Directory of PEM files with its fingerprint; null: no TLS. */
+  /** Directory of PEM files with its fingerprint. Null without TLS. */
   certificates: { directory: string; fingerprint: string } | null
   /** Prefixes of this deployment's tokens, of a-z, A-Z, 0-9, `-`, `_` and `.`. */
   tokenPrefixes: readonly string[]
-  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` the edge trusts. */
   trustedProxies: readonly string[]
   limits: EdgeLimits
   /** Value of `EDGE_REFUSAL_HEADER`, which only the agent and the edge know. */
@@ -90,10 +90,10 @@ function globals({ paths, lua, scheme, limits }: HaproxySettings, mark: string, 
     '  group haproxy',
     `  maxconn ${limits.connections}`,
     '  no strict-limits',
-    // Else a thread works for up to 200 connections that have sent much, such as frames without a request, before the next one's turn.
+    // Without this, a thread works for up to 200 connections that have sent much, such as frames without a request, before the next turn.
     `  tune.runqueue-depth ${TASKS_AT_ONCE}`,
     ...headBuffers(),
-    // Without this, a port in use by another program would be shared with it.
+    // Without this, HAProxy would share a port with another program that uses it.
     '  noreuseport',
     '  ssl-default-bind-options ssl-min-ver TLSv1.2',
     // Makes browsers use HTTP/1.1 for WebSockets.
@@ -116,7 +116,7 @@ function defaults(): string[] {
     `  timeout client-fin ${HALF_CLOSED_SECONDS}s`,
     `  timeout server-fin ${HALF_CLOSED_SECONDS}s`,
     '  option http-no-delay',
-    // Else a request of a client that has gone would wait for its box, and count, for as long as the box is silent.
+    // Without this, a request of a client that has gone would wait for its box, and count, for as long as the box does not answer.
     '  option abortonclose',
   ]
 }
@@ -185,7 +185,7 @@ function soundness(): string[] {
   ]
 }
 
-/** Decides by the maps, and asks the agent where they have no answer. */
+/** Decides by the maps, and queries the agent where they have no answer. */
 function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: HaproxySettings): string[] {
   const credentialOf = { bearer: `http_auth_bearer,${DIGEST}`, cookie: `req.cook(${SESSION_COOKIE}),${DIGEST}` }
   const grantIn = (scope: string): string => `var(txn.credential),concat(@,${scope}),map_str_int('${paths.grants}')`
@@ -203,7 +203,7 @@ function decision({ paths, signInHost, scheme, tokenPrefixes, limits, cells }: H
     `  http-request set-var(txn.credential) ${credentialOf.bearer} if is_token`,
     `  http-request set-var(txn.expiry) ${grantIn('txn.project')} if is_token`,
     '  http-request set-var(txn.by) str(bearer) if is_granted',
-    // A bearer must not be looked up as a session.
+    // The agent must not look up a bearer token as a session.
     '  http-request unset-var(txn.credential) if !is_known',
     `  http-request set-var(txn.credential) ${credentialOf.cookie} if !is_known is_token`,
     `  http-request set-var(txn.expiry) ${grantIn('txn.host')} if !is_known is_token`,
@@ -238,7 +238,7 @@ function cleaning(): string[] {
     ...refusalRules(NOT_SOUND, 'is_session_left is_found'),
     // An empty one beside others is harmless.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
-    // Only for the few requests that have any: matching all header names by regex is expensive.
+    // Runs only for the few requests that have any, because matching all header names by regex is expensive.
     `  http-request del-header ${EDGE_HEADERS} -m reg if !is_plain`,
     '  http-request del-header upgrade if !is_socket',
     '  http-request set-header connection upgrade if is_socket',
@@ -273,7 +273,7 @@ const UNSOUND = [
 const EDGE_SET_NAMES = 'x-forwarded-(for|proto|host)$'
 const EDGE_HEADERS = `'^(?!${EDGE_SET_NAMES})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
 
-/** Connections and requests of a turn of a thread; HAProxy's own choice is 200. */
+/** Connections and requests of a turn of a thread. HAProxy's default is 200. */
 const TASKS_AT_ONCE = 20
 /** Timeout of connecting to a box. */
 const CONNECT_SECONDS = 3
@@ -281,7 +281,7 @@ const CONNECT_SECONDS = 3
 const HEAD_SECONDS = 15
 /** Timeout between requests on a connection. */
 const KEEP_ALIVE_SECONDS = 75
-/** Timeout of a TLS handshake, and of a client that takes nothing of an answer; waiting for an answer is not bounded by it. */
+/** Timeout of a TLS handshake, and of a client that reads nothing of an answer. It does not limit the wait for an answer. */
 const CLIENT_SECONDS = 120
 /** Inactivity timeout of requests, responses, event streams and WebSockets. */
 const IDLE_SECONDS = 3_600

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { pageHeaders, pageOf, pagePolicy } from '../../../shared/http/page.ts'
 
 /**
- * The answer to a request that is too large to be passed on, as a page makes those of its visitor by many large cookies of the domain above
- * all boxes. No later request could ask to have them deleted, so that a script of the answer does it in the browser.
+ * The answer to a request that is too large to forward. A page can make the requests of its visitor that large with many big cookies of the
+ * domain above all boxes. No later request could ask to delete them, so a script in the answer does it in the browser.
  */
 export interface CookiePage {
   headers: Readonly<Record<string, string>>
   body: string
 }
 
-/** Returns the answer; it is the same for all requests. */
+/** Returns the answer, which is the same for all requests. */
 export function cookiePage(): CookiePage {
   const script = createHash('sha256').update(SCRIPT).digest('base64')
   const policy = `${pagePolicy()}; script-src 'sha256-${script}'`
@@ -20,11 +20,11 @@ export function cookiePage(): CookiePage {
   }
 }
 
-/** The longest `Cookie` header that is passed on, in bytes: what HAProxy's buffer has room for beside others. */
+/** The longest `Cookie` header to forward, in bytes, which HAProxy's buffer holds beside other headers. */
 export const COOKIE_BYTES_MAX = 56 * 1024
 
 const TITLE = 'Too many cookies'
-// An expired cookie deletes one of the same name, domain, path and partition; those of scripts are all seen by scripts.
+// An expired cookie deletes one of the same name, domain, path and partition. Scripts see all cookies that scripts set.
 const SCRIPT = [
   "document.querySelector('button').onclick=()=>{",
   "const names=document.cookie.split('; ').map(pair=>pair.includes('=')?pair.slice(0,pair.indexOf('=')):'');",

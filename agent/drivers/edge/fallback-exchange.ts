@@ -10,7 +10,7 @@ import { type AnswerFault, judgeAnswer, judgeHttp2Answer } from './first-answer.
 import type { ProxyTarget } from './proxy-header.ts'
 import type { RequestStart } from './request-start.ts'
 
-/** A request of the edge, and what came of it so far. */
+/** A request of the edge, and its outcome so far. */
 export interface Exchange {
   socket: Socket
   target: ProxyTarget
@@ -19,8 +19,8 @@ export interface Exchange {
 }
 
 /**
- * Sends the request and passes the answer on once its head is known to be good, then whatever follows in both directions. Resolves to null
- * once that is over, or to the fault, with nothing passed on.
+ * Sends the request and forwards the answer once its head is known to be good, then all further bytes in both directions. Resolves to null
+ * at the end. If it resolves to a fault, it has forwarded nothing.
  */
 export function exchangeBytes(
   exchange: Exchange,
@@ -35,7 +35,7 @@ export function exchangeBytes(
   const kept = start.isHttp2 ? keepBytes(socket) : null
   let hasFailed = false
   const fail = (fault: AnswerFault): void => {
-    // Its connection closes after it: the socket is of what answers by then.
+    // The stream closes after a failure as well. By then another answer owns the socket.
     if (hasFailed) return
     hasFailed = true
     socket.off('close', leave)
@@ -54,7 +54,7 @@ export function exchangeBytes(
   stream.on('error', () => (first === null ? socket.destroy() : fail('closed')))
   stream.once('close', () => {
     if (first !== null) fail('closed')
-    // After what it sent has been passed on.
+    // Runs after all received bytes have been forwarded.
     else if (stream.readableEnded) socket.end()
     else socket.destroy()
   })
@@ -81,9 +81,10 @@ export function exchangeBytes(
 }
 
 /**
- * Destroys the connection of an edge that has closed it, or was silent for an hour. Until the returned function is called.
+ * Destroys the connection of an edge that has closed it, or was idle for an hour. Ends when the returned function is called.
  *
- * While the box takes nothing the connection is not read, and its end not seen: writing nothing fails once the edge has closed it.
+ * While the box reads nothing, this does not read the connection and does not see its end. An empty write fails once the edge has closed
+ * it.
  */
 function watchEdge({ socket, start }: Exchange): () => void {
   let [passedBytes, silentMs] = [0, 0]
@@ -114,7 +115,9 @@ function destroyAfter(socket: Socket, ms: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Keeps what a socket receives, until the returned function is called. The edge sends little before the first answer of HTTP/2. */
+/**
+ * Keeps the bytes that a socket receives, until the returned function is called. The edge sends little before the first answer of HTTP/2.
+ */
 function keepBytes(socket: Socket): { end(): Buffer[] } {
   const pieces: Buffer[] = []
   let sizeBytes = 0
@@ -128,7 +131,7 @@ function keepBytes(socket: Socket): { end(): Buffer[] } {
 }
 
 /**
- * Passes bytes and their end; a reader that is slow makes the other side wait, and owners take turns. The returned function stops that, and
+ * Forwards bytes and their end. A slow reader makes the other side wait, and owners take turns. The returned function stops that, and
  * leaves `from` paused.
  */
 function passBytes(from: Duplex, to: Duplex, open: OpenFlow): () => void {
@@ -144,7 +147,7 @@ function passBytes(from: Duplex, to: Duplex, open: OpenFlow): () => void {
     if (to.writable) to.end()
   }
   to.on('drain', resume)
-  // What comes for a reader that has gone is dropped: the end of it must be seen.
+  // Drops bytes for a reader that has gone, because their end must be seen.
   to.once('close', resume)
   from.on('data', pass)
   from.once('end', end)
@@ -160,11 +163,11 @@ function passBytes(from: Duplex, to: Duplex, open: OpenFlow): () => void {
 }
 
 const NOTHING = Buffer.alloc(0)
-/** Time between looks whether the edge is still there. */
+/** Interval of checks whether the edge is still there. */
 const CHECK_MS = 5_000
-/** Silence, and a connection of which one direction has ended: as the edge's own. */
+/** Idle timeout, also for a connection with one direction closed. Same as the edge's own. */
 const IDLE_MS = 3_600_000
 const HALF_CLOSED_MS = 60_000
 const LEAVE_MS = 2_000
-/** Far more than the windows that HTTP/2 begins with (RFC 9113, 6.9.2), and a buffer of the edge. */
+/** Far more than the initial windows of HTTP/2 (RFC 9113, 6.9.2), and a buffer of the edge. */
 const KEPT_BYTES = 512 * 1024

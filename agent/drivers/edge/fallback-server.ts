@@ -19,11 +19,11 @@ export interface FallbackServerDeps {
 }
 
 /**
- * Answers requests of the edge that a box did not: passes them to a server on the box's loopback, and tells in words what is wrong with
- * any other. The edge opens a connection for each, which begins with a PROXY header that names the address and port it tried.
+ * Answers requests that a box did not answer to the edge. Forwards them to a server on the box's loopback, or explains why it cannot. The
+ * edge opens a connection for each request. It begins with a PROXY header that has the address and port that the edge tried.
  *
- * A server that takes connections at the box's own address may have got the request if its method is safe: the edge hands over others only
- * where it could not connect. So each is sent there, and the answer passed on if it is good by now.
+ * A server that listens at the box's own address may have received the request before, if its method is safe. The edge hands over other
+ * methods only if it could not connect. So this tries that address first for each request, and forwards the answer if it is good by now.
  */
 export class FallbackServer {
   readonly #deps: FallbackServerDeps
@@ -35,7 +35,7 @@ export class FallbackServer {
     this.server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket))
   }
 
-  /** Ends the requests to `<address>:<port>`; those that last, WebSockets and event streams, only with `lasting`. */
+  /** Ends the requests to `<address>:<port>`. Ends long-lived ones, WebSockets and event streams, only with `lasting`. */
   cut(target: string, { lasting }: { lasting: boolean }): void {
     for (const [socket, exchange] of this.#sockets) {
       if (exchange === null || `${exchange.target.address}:${exchange.target.port}` !== target) continue
@@ -68,7 +68,7 @@ export class FallbackServer {
     socket.on('data', read)
   }
 
-  /** Null: the head of the request is not complete; or it is none, and the socket is destroyed. */
+  /** Returns null if the head of the request is not complete. Also returns null, and destroys the socket, if there is no valid head. */
   #begin(socket: Socket, bytes: Buffer): Exchange | null {
     try {
       const header = parseProxyHeader(bytes)
@@ -106,7 +106,7 @@ export class FallbackServer {
   }
 }
 
-/** Resolves once the request is over. @throws ServiceError that says why there is no answer to pass on */
+/** Resolves once the request has ended. @throws ServiceError with the reason why there is no answer to forward */
 async function deliver(exchange: Exchange, reach: EdgeReach): Promise<void> {
   const { target, start, socket } = exchange
   const direct = await connectTo(target)
@@ -134,8 +134,8 @@ async function atLoopback(reach: EdgeReach, target: ProxyTarget): Promise<Duplex
 }
 
 /**
- * Connects to a box's own address as the edge does; null if it is refused.
- * @throws ServiceError if there is no answer, or another fault: the edge may have been connected
+ * Connects to a box's own address as the edge does, or returns null if the box refuses.
+ * @throws ServiceError if there is no answer, or another fault, in which the edge may have connected
  */
 function connectTo({ address, port }: ProxyTarget): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
@@ -176,6 +176,6 @@ function mutable(headers: Readonly<Record<string, string | readonly string[]>>):
 
 /** The edge sends a request at once. */
 const REQUEST_MS = 10_000
-/** As the edge's own. */
+/** Same as the edge's own. */
 const CONNECT_MS = 3_000
 const HTTP2_MS = 1_000

@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream'
 
-/** What the first bytes of a server are: the head of an answer of HTTP/1, or the reason that they are not. */
+/** Result for the first bytes of a server. They are the head of an HTTP/1 answer, or have a fault. */
 export type FirstAnswer = 'http' | AnswerFault
-/** `closed`: the connection ended, or was reset, before the head was complete. */
+/** `closed` means that the connection ended, or was reset, before the head was complete. */
 export type AnswerFault = 'closed' | 'not_http' | 'http2' | 'large_head' | 'not_http2'
 
-/** Judges the bytes that a server sent first; null: more are needed. */
+/** Judges the first bytes of a server, or returns null if it needs more. */
 export function judgeAnswer(bytes: Buffer): FirstAnswer | null {
   const start = bytes.subarray(0, HTTP1.length)
   if (!start.equals(HTTP1.subarray(0, start.length))) return judgeOther(bytes)
@@ -14,28 +14,28 @@ export function judgeAnswer(bytes: Buffer): FirstAnswer | null {
   return end < 0 ? null : 'http'
 }
 
-/** As `judgeAnswer`, of a server that is to speak HTTP/2. */
+/** As `judgeAnswer`, for a server that should speak HTTP/2. */
 export function judgeHttp2Answer(bytes: Buffer): FirstAnswer | null {
   if (bytes[0] === 0 && bytes.length < FRAME_HEAD_BYTES) return null
   return bytes[0] === 0 && isHttp2(bytes) ? 'http' : 'not_http2'
 }
 
 function judgeOther(bytes: Buffer): FirstAnswer | null {
-  // The length of a frame is below 2^24: its first byte is 0 for all that a server begins with.
+  // The length of a first frame is below 2^24, so its first byte is 0.
   if (bytes[0] !== 0) return 'not_http'
   if (bytes.length < FRAME_HEAD_BYTES) return null
   return isHttp2(bytes) ? 'http2' : 'not_http'
 }
 
-/** Returns true if bytes begin with a frame by which a server of HTTP/2 begins (RFC 9113, 3.4): SETTINGS, or GOAWAY. */
+/** Returns true if bytes begin with a frame that may open a connection of an HTTP/2 server (RFC 9113, 3.4): SETTINGS, or GOAWAY. */
 function isHttp2(bytes: Buffer): boolean {
   const [length, type, stream] = [bytes.readUIntBE(0, 3), bytes[3], bytes.readUInt32BE(5)]
   return stream === 0 && (type === SETTINGS ? length % 6 === 0 : type === GOAWAY && length >= 8)
 }
 
 /**
- * Asks a server whether it speaks HTTP/2, by the preface of a client with prior knowledge (RFC 9113, 3.4), and closes the connection.
- * False also if it does not answer in time.
+ * Tests whether a server speaks HTTP/2, by the preface of a client with prior knowledge (RFC 9113, 3.4), and closes the connection.
+ * Resolves to false also if it does not answer in time.
  */
 export function speaksHttp2(stream: Duplex, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -56,12 +56,12 @@ export function speaksHttp2(stream: Duplex, timeoutMs: number): Promise<boolean>
   })
 }
 
-/** Words a fault for the client. */
+/** Describes a fault for the client. */
 export function answerFaultText(fault: AnswerFault, port: number): string {
   return `The server on port ${port} of this box ${FAULT_TEXTS[fault]}`
 }
 
-/** What the edge takes of the head of an answer: 64 KiB, and what is left of its buffer. */
+/** Maximum head of an answer that the edge accepts: 64 KiB, and the rest of its buffer. */
 export const HEAD_BYTES = 90 * 1024
 const FAULT_TEXTS: Record<AnswerFault, string> = {
   closed: 'closed or reset the connection before it answered.',

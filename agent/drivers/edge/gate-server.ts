@@ -17,7 +17,7 @@ export interface GateServerOptions {
   /** Value of `EDGE_REFUSAL_HEADER`. */
   refusalMark: string
   pages: HttpHandler
-  /** Bounds the connections of a server. */
+  /** Limits the connections of a server. */
   bound(server: Server): void
   logger: Logger
   /** Milliseconds since the epoch. */
@@ -30,7 +30,7 @@ export interface GateServer {
   close(): Promise<void>
 }
 
-/** Listens on the sockets, replacing those of a previous agent. */
+/** Listens on the sockets, and replaces the sockets of a previous agent. */
 export async function openGateServer(options: GateServerOptions): Promise<GateServer> {
   const { paths, pages, logger, now, bound } = options
   const questions = createServer((socket) => answerQuestion(socket, options))
@@ -66,7 +66,7 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
   }
 }
 
-// World-writable, as the edge is not root; only root and the edge can enter the directory.
+// World-writable, as the edge is not root. Only root and the edge can enter the directory.
 async function listenAt(server: Server, path: string): Promise<void> {
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
@@ -76,7 +76,7 @@ async function listenAt(server: Server, path: string): Promise<void> {
   chmodSync(path, 0o666)
 }
 
-/** Answers 200 if a certificate may be issued for `?domain=`, else 403. */
+/** Answers 200 if the edge can request a certificate for `?domain=`, else 403. */
 function askHandler({ gate }: GateServerOptions): HttpHandler {
   return async ({ target }) => {
     const host = parseQuery(splitTarget(target).search).get('domain') ?? ''
@@ -166,7 +166,7 @@ function checkToken(name: string): string {
   return name
 }
 
-// HAProxy sends a question at once.
+// HAProxy sends a query at once.
 const QUESTION_MS = 10_000
 // More than the longest head of a request.
 const QUESTION_BYTES = 128 * 1024

@@ -42,8 +42,8 @@ function causeOf({ stderr, timedOut }: CommandError): string {
   return first?.replace(/^\[ALERT\]\s*\(\d+\) : /, '') ?? 'HAProxy did not start.'
 }
 
-// What passes through it takes microseconds, for which no box that computes should keep it waiting; where the host forbids that,
-// nice(1) says so and goes on.
+// HAProxy handles its traffic in microseconds, so no busy box should delay it. If the host forbids the priority, nice(1) prints that and
+// continues.
 const FIRST = ['nice', '-n', '-10']
-/** All frontends; the second exists only behind Caddy. */
+/** All frontends. The second exists only behind Caddy. */
 const FRONTENDS = ['edge', 'asks']

@@ -25,36 +25,36 @@ import { drainTarget, readCredentials, readUse, UngrantedLooks } from './streams
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
 
 export interface HaproxyEdgeOptions {
-  /** Run directory of the deployment; the edge's files are below it. */
+  /** Run directory of the deployment, above the edge's files. */
   runDir: string
   /** Address to listen on. */
   host: string
-  /** 0: a free port, kept over restarts. */
+  /** 0 for a free port, kept over restarts. */
   port: number
-  /** Socket for the proxy in front, in place of that address; null: none. */
+  /** Socket for the proxy in front, used in place of that address. Null without one. */
   frontProxy: (Omit<FrontProxySocket, 'asks'> & { asks(): FrontProxySocket['asks'] }) | null
-  /** The side towards the edges of other cells; null: no fleet. */
+  /** The side towards the edges of other cells. Null without a fleet. */
   cells: CellSideOptions | null
   /** Host of the sign-in, served by the agent and never routed to a box. */
   signInHost: string
   /** Public scheme. */
   scheme: 'http' | 'https'
-  /** Directory of PEM files, certificate and key in one file or side by side; null: no TLS. */
+  /** Directory of PEM files, with certificate and key in one file or side by side. Null without TLS. */
   certificates: string | null
-  /** Prefixes of this deployment's tokens, which are not forwarded to boxes. Not empty. */
+  /** Prefixes of this deployment's tokens, which the edge does not forward to boxes. Not empty. */
   tokenPrefixes: readonly string[]
-  /** Addresses or CIDR networks whose last `X-Forwarded-For` entry is trusted as the client address. */
+  /** Addresses or CIDR networks of proxies. The edge takes their last `X-Forwarded-For` entry for the client address. */
   trustedProxies: readonly string[]
   limits: EdgeLimits
   /** Serves the sign-in host, and `/.boxyard/` of every host. */
   pages: HttpHandler
-  /** Bounds the connections of a server that the edge asks; default: none. */
+  /** Limits the connections of a server that the edge queries. Default: unlimited. */
   bound?(server: Server): void
   logger: Logger
   clock: Clock
 }
 
-/** Creates an edge of HAProxy: a separate process that outlives the agent and is adopted by the next one. */
+/** Creates an edge of HAProxy, a separate process that outlives the agent. The next agent adopts it. */
 export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const { runDir, logger, clock } = options
   const paths = edgePaths(runDir)
@@ -93,7 +93,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       if (options.cells?.port === 0) state.cellPort = await keptPort(paths.cellPort)
       opening = inTurn(() => supervisor.open())
       opening.catch(() => undefined)
-      // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
+      // A running process serves older routes until then. If none runs, as after a boot, the API need not wait for it.
       if (mayRun) await opening
       // For grants that ended while no agent ran.
       held.look()
@@ -213,11 +213,11 @@ function holdGrants({
   const withdraw = async (changeOf: () => MapChange): Promise<void> => {
     await change(changeOf)
     looks.begin()
-    // The chore tries again.
+    // The periodic task tries again.
     await looks.look().catch(() => undefined)
   }
   return {
-    /** Has the next chores look. */
+    /** Begins looks, which the next periodic tasks continue. */
     look: () => looks.begin(),
     revoke: (credentials: readonly string[]): Promise<void> => {
       const gone = new Set(credentials)
@@ -242,7 +242,7 @@ function* entriesOf(change: MapChange): Generator<[string, string]> {
 
 const LUA_PATH = programFile('agent/drivers/edge/gate.lua').pathname
 const MAINTENANCE_MS = 5_000
-/** Between looks for grants that have expired: what they admitted ends within a second. */
+/** Interval of looks for expired grants, so that the requests they admitted end within a second. */
 const EXPIRY_MS = 500
 const REMEDY =
   'Install haproxy (infra/setup.sh host), check that no other program listens on BOXYARD_EDGE_PORT, and that BOXYARD_EDGE_CERTIFICATES has valid PEM files. The agent retries automatically.'

@@ -9,7 +9,7 @@ export interface WholeAnswer {
 }
 
 /**
- * Answers the requests of a connection of HTTP/2 whose first bytes were read already, and ends it. Destroys it if the client does not end it
+ * Answers the requests of an HTTP/2 connection whose first bytes have been read, and ends it. Destroys it if the client does not end it
  * within 2 s.
  */
 export function endWithHttp2(

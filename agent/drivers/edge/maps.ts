@@ -4,7 +4,7 @@ import { commandHaproxy, readMap } from './admin.ts'
 import { encodeCell } from './config-cells.ts'
 import { checkHost, encodeGrant, encodeRoute } from './names.ts'
 
-/** A change of a map: new values by key, null to delete. */
+/** A change of a map, as new values by key, or null to delete. */
 export type MapChange = ReadonlyMap<string, string | null>
 
 /** The desired content of one of HAProxy's maps. */
@@ -76,7 +76,7 @@ export function grantChange(grants: readonly EdgeGrant[]): MapChange {
   return new Map(grants.map(encodeGrant))
 }
 
-// Sets existing keys in place, as delete and add would leave a gap.
+// Sets existing keys in place, because delete and add would leave a gap.
 function commandsFor(path: string, before: ReadonlyMap<string, string>, change: MapChange): string[] {
   return [...change].flatMap(([key, value]) => {
     if (before.get(key) === (value ?? undefined)) return []

@@ -3,7 +3,7 @@ import { askHaproxy } from './admin.ts'
 import type { EdgeProcess } from './process.ts'
 
 /**
- * Reads the statistics of the current process, with the open connections of all processes; null unless it answers within
+ * Reads the statistics of the current process, with the open connections of all processes. Returns null unless it answers within
  * `TIMEOUT_MS`.
  */
 export async function readServed(
@@ -46,9 +46,9 @@ function parseServed(text: string, maps: { routes: string; grants: string }): Ed
     receivedBytes: edge('bin'),
     sentBytes: edge('bout'),
     boxErrors: {
-      // What was sent to the agent after a failure, without what had reached the box.
+      // Requests that went to the agent after a failure, without those that had reached the box.
       connect: boxes('wredis') - boxes('wretr'),
-      // HAProxy counts a reset that it sent again in both, another failure in one of them.
+      // HAProxy counts a reset followed by a retry in both, and another failure in one of them.
       answer: Math.max(boxes('eresp'), boxes('wretr')),
     },
     names: entriesOf(text, maps.routes),

@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import { join } from 'node:path'
 import type { EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
 
-/** Paths of HAProxy's files below the run directory; only root can enter, and HAProxy is chrooted to the jail. */
+/** Paths of HAProxy's files below the run directory. Only root can enter it, and HAProxy is chrooted to the jail. */
 export function edgePaths(runDir: string) {
   const directory = join(runDir, 'edge')
   const jail = join(directory, 'jail')
@@ -50,8 +50,8 @@ export function frontPaths(runDir: string) {
 }
 
 /**
- * Encodes a route as a map value, `<address>:<port>/<box id>|<project>|<auth>`, with `|h2c` before the last part for a server of HTTP/2; the
- * part before the first `|` keys the counters.
+ * Encodes a route as a map value, `<address>:<port>/<box id>|<project>|<auth>`. For a server of HTTP/2, it has `|h2c` before the last part.
+ * The part before the first `|` keys the counters.
  * @throws Error for a field that could break out of a file or command
  */
 export function encodeRoute(route: EdgeRoute): string {

@@ -22,7 +22,7 @@ export function problemAnswer(refusal: EdgeRefusal): string {
   return `content-type application/problem+json ${HEADERS} lf-string '${JSON.stringify(problem)}'`
 }
 
-/** As `problemAnswer`, for browsers: a self-contained page. */
+/** As `problemAnswer`, for browsers, with a self-contained page. */
 export function pageAnswer(refusal: EdgeRefusal): string {
   const { title } = problemFacts(refusal.code)
   // Escapes percent signs that do not begin an expression.
@@ -31,8 +31,8 @@ export function pageAnswer(refusal: EdgeRefusal): string {
 }
 
 /**
- * Returns the errors that HAProxy answers itself, for a frontend and its backends: its own have neither our form nor our headers. It
- * still answers with its own what it cannot parse as a request at all, a constant page that no setting can change.
+ * Returns the errors that HAProxy answers itself, for a frontend and its backends, since HAProxy's defaults have neither our form nor our
+ * headers. To bytes that it cannot parse as a request at all, it still answers with its own constant page, which no setting can change.
  */
 export function ownErrors(): string[] {
   const away = problemAnswer({ code: 'agent_unavailable', detail: 'The edge does not answer.' })
@@ -44,7 +44,7 @@ export function ownErrors(): string[] {
   ]
 }
 
-/** Returns rules that answer with a refusal under a condition: with a page for browsers (`is_browser`), else with a problem. */
+/** Returns rules that answer with a refusal under a condition. Browsers (`is_browser`) get a page, other clients a problem. */
 export function refusalRules(refusal: EdgeRefusal, condition: string): string[] {
   const status = ERROR_STATUSES.get(refusal.code)
   return [

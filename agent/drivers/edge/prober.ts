@@ -7,8 +7,8 @@ import type { Prober, ProbeTarget } from '../../ports/edge/prober.ts'
 import { type AnswerFault, answerFaultText, HEAD_BYTES, speaksHttp2 } from './first-answer.ts'
 
 /**
- * Probes with a new connection each time, to the loopback of the box where nothing listens at its address; of an HTTP response reads only
- * the status.
+ * Probes with a new connection each time. Uses the loopback of the box if nothing listens at its address. Reads only the status of an HTTP
+ * response.
  */
 export const netProber: Prober = {
   probe: async (target) => {
@@ -38,7 +38,7 @@ async function probe(target: ProbeTarget, signal: AbortSignal): Promise<string |
   return answerFaultText(isHttp2 ? 'http2' : answer, port)
 }
 
-/** Returns a connection, which `signal` ends, or the reason that there is none, in words. */
+/** Returns a connection, which `signal` ends, or a description of the fault. */
 async function open(target: ProbeTarget, signal: AbortSignal): Promise<Duplex | string> {
   const { port, atLoopback } = target
   const direct = await connectTo(target, signal)
@@ -72,7 +72,7 @@ function endWith(stream: Duplex, signal: AbortSignal): void {
   else signal.addEventListener('abort', end, { once: true })
 }
 
-/** Returns the status of an answer, or what is wrong with it. */
+/** Returns the status of an answer, or its fault. */
 function answerTo(stream: Duplex, { address, port, path }: ProbeTarget): Promise<number | AnswerFault> {
   return new Promise((resolve) => {
     const headers = { host: `${address}:${port}`, 'user-agent': 'boxyard-readiness', connection: 'close' }

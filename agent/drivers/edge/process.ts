@@ -18,7 +18,7 @@ export interface EdgeProcess {
 /** Files of a process. */
 export interface EdgeFiles {
   generation: number
-  /** Path of its configuration, by which the process is found in /proc. */
+  /** Path of its configuration, which identifies the process in /proc. */
   config: string
   /** Path of the socket at which it will report. */
   socket: string
@@ -39,14 +39,14 @@ export interface EdgeProgram {
   configMode: number
   /**
    * Starts it as a daemon, and resolves once it listens.
-   * @throws Error with its message; `code` ENOENT if it is not installed
+   * @throws Error with its message, whose `code` is ENOENT if it is not installed
    */
   start(files: EdgeFiles, options: EdgeStart): Promise<void>
   /** Reads its identity. @throws Error if it does not answer */
   readInfo(socket: string): Promise<{ pid: number; mark: string }>
-  /** Stops it from accepting connections; open ones continue. */
+  /** Stops it from accepting connections. Open ones continue. */
   retire(process: EdgeProcess): Promise<void>
-  /** Tests whether a retired process has no connection left. */
+  /** Returns true if a retired process has no connection left. */
   isIdle(process: EdgeProcess): Promise<boolean>
 }
 
@@ -60,7 +60,7 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
       const text = tryReadText(`/proc/${name}/cmdline`)
       const generation = generationIn(text, directory)
       if (generation !== null) found.push({ pid: Number(name), generation })
-      // During execve a process has no arguments for a moment; kernel threads, which never have, have no exe.
+      // During execve a process has no arguments for a moment. Kernel threads never have any, but have no exe.
       else if (text === '' && existsSync(`/proc/${name}/exe`)) unnamed.push(name)
     }
     unchecked = performance.now() < deadline ? unnamed : []
@@ -68,12 +68,12 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
   return found
 }
 
-/** Tests whether a directory holds configurations; without one no process of it runs. */
+/** Returns true if a directory holds configurations. Without one no process of it runs. */
 export function hasConfigurations(directory: string): boolean {
   return readdirSync(directory).some((name) => CONFIG.test(name))
 }
 
-/** Returns the generation of the first configuration in `directory` that a command line names; null if it names none. */
+/** Returns the generation of the first configuration in `directory` that a command line names, or null if it names none. */
 function generationIn(commandLine: string, directory: string): number | null {
   for (const argument of commandLine.split('\0')) {
     if (!argument.startsWith(`${directory}/`)) continue
@@ -96,7 +96,7 @@ export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProce
 }
 
 /**
- * Starts a program with a configuration; resolves once it listens. Kills the processes that a failed start left.
+ * Starts a program with a configuration, and resolves once it listens. Kills the processes that a failed start left.
  * @throws Error as `EdgeProgram.start`
  */
 export async function startEdgeProcess(
@@ -119,7 +119,7 @@ export async function startEdgeProcess(
   }
 }
 
-/** Tests whether a process of that generation lives or is starting. */
+/** Returns true if a process of that generation lives or is starting. */
 export async function isStarting({ config, generation }: EdgeFiles): Promise<boolean> {
   return (await listProcesses(dirname(config))).some((one) => one.generation === generation)
 }

@@ -1,11 +1,11 @@
-/** The destination that a header of the PROXY protocol tells. */
+/** The destination in a header of the PROXY protocol. */
 export interface ProxyTarget {
   address: string
   port: number
 }
 
 /**
- * Parses a header of the PROXY protocol, version 2, of which only HAProxy is the sender. Null: more bytes are needed.
+ * Parses a header of the PROXY protocol, version 2, which only HAProxy sends. Returns null if it needs more bytes.
  * @throws Error for anything else, and for a header without addresses of TCP
  */
 export function parseProxyHeader(bytes: Buffer): { target: ProxyTarget; sizeBytes: number } | null {
@@ -19,7 +19,7 @@ export function parseProxyHeader(bytes: Buffer): { target: ProxyTarget; sizeByte
   if (command !== PROXIED) throw new Error('a header of the PROXY protocol without addresses')
   if (family === TCP4 && rest.length >= 12)
     return { target: { address: [...rest.subarray(4, 8)].join('.'), port: rest.readUInt16BE(10) }, sizeBytes }
-  // A client of IPv6 makes both addresses of IPv6, that of the box a mapped one (RFC 4291, 2.5.5.2).
+  // If the client uses IPv6, both addresses are IPv6. The box then has a mapped one (RFC 4291, 2.5.5.2).
   if (family === TCP6 && rest.length >= 36 && rest.subarray(16, 28).equals(MAPPED))
     return { target: { address: [...rest.subarray(28, 32)].join('.'), port: rest.readUInt16BE(34) }, sizeBytes }
   throw new Error('a header of the PROXY protocol for no box')

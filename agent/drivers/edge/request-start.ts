@@ -1,15 +1,15 @@
-/** What the edge's answer to a request depends on. */
+/** Properties of a request that determine the edge's answer. */
 export interface RequestStart {
   method: string
   accept: string | undefined
   /** A WebSocket, or an event stream, as in the configuration of HAProxy. */
   isLasting: boolean
-  /** The connection is one of HTTP/2: the bytes tell no more. */
+  /** True for an HTTP/2 connection, whose bytes reveal nothing more. */
   isHttp2: boolean
 }
 
 /**
- * Reads the head of a request that HAProxy has written; null: it is not complete.
+ * Reads the head of a request that HAProxy has written, or returns null if it is not complete.
  * @throws Error for one that it would not have written
  */
 export function readRequestStart(bytes: Buffer): RequestStart | null {

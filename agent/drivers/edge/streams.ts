@@ -6,10 +6,10 @@ import type { EdgeProcess } from './process.ts'
 
 type Processes = readonly Pick<EdgeProcess, 'socket'>[]
 
-/** The agent's side of requests that HAProxy could not send to a box itself, which knows no target of them. */
+/** The agent's side of requests that HAProxy could not send to a box itself, because it has no target for them. */
 type Fallback = Pick<FallbackServer, 'cut'>
 
-/** Sums the use of each box; a process that does not answer counts as unused. */
+/** Sums the usage of each box. A process that does not answer counts as unused. */
 export async function readUse(processes: Processes): Promise<Map<string, EdgeUse>> {
   const use = new Map<string, EdgeUse>()
   for (const { boxId, open, requests } of await readAll(processes, { isOpen: false })) {
@@ -19,7 +19,7 @@ export async function readUse(processes: Processes): Promise<Map<string, EdgeUse
   return use
 }
 
-/** Lists the credentials that requests are open with; a process that does not answer has none. */
+/** Lists the credentials with open requests. A process that does not answer has none. */
 export async function readCredentials(processes: Processes): Promise<Set<string>> {
   const uses = await readAll(processes, { isOpen: true })
   return new Set(uses.flatMap(({ credential }) => credential ?? []))
@@ -38,11 +38,11 @@ export interface DrainOptions {
   fallback: Fallback | null
 }
 
-/** Resolves once no request is open to the target; shuts those down that are after the grace, trying for `DRAIN_CUT_MS` at most. */
+/** Resolves once no request is open to the target. Shuts down requests that remain after the grace period, for at most `DRAIN_CUT_MS`. */
 export async function drainTarget({ target, graceMs, clock, processes, fallback }: DrainOptions): Promise<void> {
   const name = `${target.address}:${target.port}`
   const deadline = clock.now() + graceMs
-  // Requires two quiet polls: a request that was just routed may not be counted yet.
+  // Requires two quiet polls, because a request that was just routed may not be counted yet.
   for (let quiet = 0; quiet < 2 && clock.now() < deadline + DRAIN_CUT_MS; ) {
     const uses = await readAll(processes(), { isOpen: true })
     quiet = uses.every(({ target: one }) => one !== name) ? quiet + 1 : 0
@@ -66,16 +66,16 @@ async function cutOff(processes: Processes, name: string): Promise<void> {
 
 export interface EndingOptions {
   processes(): Processes
-  /** Returns the credentials that are granted something now. */
+  /** Returns the credentials that have any grant now. */
   granted(): ReadonlySet<string>
   fallback(): Fallback | null
   clock: Clock
 }
 
-/** Looks for requests that nothing admits any more, for a second after `begin`: one that was just admitted is not counted at once. */
+/** Looks for requests that no grant admits any more, for a second after `begin`, because HAProxy counts a request with some delay. */
 export class UngrantedLooks {
   readonly #options: EndingOptions
-  /** End of the looks, in ms of the clock; 0: none is due. */
+  /** End of the looks, in ms of the clock, or 0 if none is due. */
   #until = 0
 
   constructor(options: EndingOptions) {
@@ -86,7 +86,7 @@ export class UngrantedLooks {
     this.#until = this.#options.clock.now() + LOOK_MS
   }
 
-  /** Ends what it finds, if a look is due. @throws Error for a process that does not answer; the look stays due */
+  /** Ends the requests that it finds, if a look is due. @throws Error for a process that does not answer, and the look stays due */
   async look(): Promise<void> {
     if (this.#until === 0) return
     const until = this.#until
@@ -97,9 +97,9 @@ export class UngrantedLooks {
 }
 
 /**
- * Ends the requests whose credential is granted nothing any more. WebSockets and event streams are told apart by their number. Other requests
- * to one port of a box are not: where several credentials have some open, those of the one that ended get `SHARED_MS` to end by
- * themselves; then all of them are ended.
+ * Ends the requests of credentials without any grant. WebSockets and event streams have a number that identifies them. Other requests to
+ * one port of a box cannot be distinguished. If several credentials have some open, requests of the ended one get `SHARED_MS` to complete.
+ * Then all of them end.
  * @throws Error for a process that does not answer, once the others are done
  */
 async function endUngranted({ processes, ...options }: EndingOptions): Promise<void> {
@@ -136,7 +136,7 @@ interface OpenNow {
   streams: readonly BoxStream[]
   uses: readonly BoxUse[]
   ended: readonly BoxUse[]
-  /** Whether requests that cannot be told apart are to be ended as well. */
+  /** If true, also end requests that cannot be distinguished. */
   isLast: boolean
 }
 
@@ -149,13 +149,13 @@ function streamsOf(use: BoxUse, now: OpenNow): BoxStream[] {
   return streams.filter((one) => one.target === target && !numbered.has(one.number))
 }
 
-/** Tests whether what has no number is to be ended: all of it is of credentials that ended, or those had their time. */
+/** Returns true if requests without a number should end, because all their credentials have ended or their time has passed. */
 function mayEnd({ target }: BoxUse, { uses, ended, isLast }: Omit<OpenNow, 'streams'>): boolean {
   return isLast || uses.every((use) => use.target !== target || use.stream !== null || ended.includes(use))
 }
 
 const NONE: ReadonlySet<string> = new Set()
-/** Far longer than a request takes from its admission to its count. */
+/** Far longer than HAProxy takes from admitting a request to counting it. */
 const LOOK_MS = 1_000
 const DRAIN_POLL_MS = 20
 const DRAIN_CUT_MS = 5_000

@@ -14,7 +14,7 @@ export interface SupervisorOptions {
   program: EdgeProgram
   /** Its name in log lines and problems. */
   what: string
-  /** Renders the current configuration; equal marks mean equal configurations. @throws Error for invalid settings */
+  /** Renders the current configuration. Equal marks mean equal configurations. @throws Error for invalid settings */
   configFor(generation: number): { text: string; mark: string }
   /** Writes the files that a starting process reads. */
   prepare(): void | Promise<void>
@@ -28,9 +28,9 @@ export interface SupervisorOptions {
 
 /** Keeps one up-to-date process of a program running. Call all methods within `inTurn`, except `close`, which waits for them. */
 export interface EdgeSupervisor {
-  /** Adopts a running process or starts one; a failed start is reported by `problem` and retried. */
+  /** Adopts a running process or starts one. `problem` reports a failed start, which is retried. */
   open(): Promise<void>
-  /** The processes with connections, the accepting one first; empty while none runs. */
+  /** The processes with connections, the accepting one first. Empty while none runs. */
   processes(): readonly EdgeProcess[]
   /** Replaces the process if its configuration or a certificate has changed. */
   refresh(): Promise<void>
@@ -40,12 +40,12 @@ export interface EdgeSupervisor {
   reap(): Promise<void>
   /** Count of starts. */
   starts(): number
-  /** Returns the reason for which it cannot be started or updated; null if there is none. */
+  /** Returns why it cannot start or update, or null if there is no problem. */
   problem(): string | null
   close(): Promise<void>
 }
 
-/** Creates a supervisor; call `open` to begin. */
+/** Creates a supervisor, which `open` starts. */
 export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor {
   const watcher = createExitWatcher(options.logger)
   const state: Supervision = {
@@ -72,7 +72,7 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
     close: async () => {
       if (state.closing.signal.aborted) return
       state.closing.abort()
-      // Waits for a start under way, whose process must still be watched.
+      // Waits for a start under way, because it must still watch the process.
       await options.inTurn(async () => watcher.close())
     },
   }
@@ -184,7 +184,7 @@ async function retire(state: Supervision, process: EdgeProcess): Promise<void> {
 }
 
 const STABLE_MS = 10_000
-// A tenth of a second is usual; on an emulated or starved machine, as during its boot, it took more than ten.
+// A tenth of a second is usual. On an emulated or starved machine, as during its boot, it took more than ten.
 const MIN_START_MS = 30_000
 const MAX_START_MS = 160_000
 const MIN_DELAY_MS = 25

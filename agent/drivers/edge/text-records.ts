@@ -2,11 +2,11 @@ import { Resolver } from 'node:dns/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { TextRecords } from '../../ports/edge/text-records.ts'
 
-/** Asks the resolvers of the host, or those given as addresses with or without a port. */
+/** Queries the resolvers of the host, or the given addresses, with or without a port. */
 export function createTextRecords(resolvers: readonly string[]): TextRecords {
   return {
     of: async (name) => {
-      // A new one for each question, which reads the host's resolvers as they are now.
+      // A new one for each query, which reads the host's current resolvers.
       const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
       if (resolvers.length > 0) resolver.setServers(resolvers)
       try {
