@@ -8,8 +8,8 @@ import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 
 /**
- * Returns the archive that a task sends, once its first bytes are there; throws if the task fails before. The task is ended when the
- * reader stops. Calls `onEnd` at least once: at the end of the archive, when it fails, or when the reader has stopped.
+ * Returns the archive that a task sends, once its first bytes are there. Throws if the task fails before. Ends the task when the reader
+ * stops. Calls `onEnd` at least once, when the archive ends or fails, or the reader stops.
  */
 export async function packedBytes(
   channel: TaskChannel<null, Uint8Array, never>,
@@ -30,7 +30,7 @@ export async function packedBytes(
     onEnd()
     return DONE
   }
-  // Not a generator: one that is closed before its first step runs no `finally`.
+  // Not a generator, because one that is closed before its first step runs no `finally`.
   const close = async (): Promise<IteratorResult<Uint8Array>> => {
     await channel.end()
     onEnd()
@@ -84,7 +84,7 @@ export async function pruneBytes(
   }
 }
 
-/** Cuts `source` into chunks with buffers of their own, which can be transferred without a copy. */
+/** Cuts `source` into chunks with buffers of their own, to transfer them without a copy. */
 async function* inChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let chunk = newChunk()
   let used = 0

@@ -5,13 +5,13 @@ import { pathInvalid, type RawPath } from './paths.ts'
 export interface AttributeCopy {
   /** The path that errors name. */
   path: RawPath
-  /** The host id of the box's id 0 where the copy is made, less that where the source is read. */
+  /** The host id of the box's id 0 at the copy, minus the one at the source. */
   idShift: number
 }
 
 /**
- * Gives a file exactly the extended attributes of another, ACLs and capabilities among them. Call it after the owner is set, which
- * clears capabilities, and before the mode, which an ACL changes. Throws `path_invalid` for an attribute that the target cannot have.
+ * Gives a file exactly the extended attributes of another, including ACLs and capabilities. Call it after setting the owner, which clears
+ * capabilities, and before setting the mode, which an ACL changes. Throws `path_invalid` for an attribute that the target cannot have.
  */
 export function copyAttributes(fromFd: number, toFd: number, { path, idShift }: AttributeCopy): void {
   const names = listAttributes(fromFd)
@@ -43,7 +43,7 @@ function withReason(path: RawPath, name: string, work: () => void): void {
   }
 }
 
-/** Returns an attribute with the ids in it shifted. Pure, but for an ACL, which it changes in place. */
+/** Returns an attribute with shifted ids. Pure, except for an ACL, which it changes in place. */
 function shiftedValue(name: string, value: Buffer, idShift: number): Buffer {
   if (idShift === 0) return value
   if (name === CAPABILITY) return shiftedCapability(value, idShift)
@@ -70,14 +70,14 @@ function shiftedCapability(value: Buffer, idShift: number): Buffer {
   return shifted
 }
 
-/** Answers of the kernel for what a file, filesystem or mount cannot have. */
+/** Errors of the kernel for attributes that a file, filesystem or mount cannot have. */
 const REFUSALS = ['EINVAL', 'EPERM', 'EACCES', 'EOPNOTSUPP', 'ENOTSUP', 'ERANGE', 'E2BIG', 'EOVERFLOW']
 const CAPABILITY = 'security.capability'
-// From linux/capability.h: the version with flags, two pairs of sets, and since version 3 the id of the root.
+// From linux/capability.h. A version with flags, two pairs of sets, and since version 3 the id of the root.
 const CAPABILITY_BYTES = 24
 const VERSION_3 = 0x03000000
 const VERSION_FLAGS = 0x00ffffff
-// From linux/posix_acl_xattr.h: a version, then per entry a tag, permissions and an id (used for users and groups).
+// From linux/posix_acl_xattr.h. A version, then per entry a tag, permissions and an id (used for users and groups).
 const ACL_HEADER_BYTES = 4
 const ACL_ENTRY_BYTES = 8
 const ACL_WITH_ID: ReadonlySet<number> = new Set([2, 8])

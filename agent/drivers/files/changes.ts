@@ -29,7 +29,7 @@ export interface MakeDirectoryArgument extends PathArgument {
   parents: boolean
 }
 
-/** Creates a directory. One that exists may not be durable yet, and is synced. */
+/** Creates a directory. Syncs an existing one, since it may not be durable yet. */
 export function* makeDirectoryTask(_: TaskIo, argument: MakeDirectoryArgument): Steps<WrittenFile> {
   return inView(argument, (view) => {
     const present = findDirectory(view, argument.path)
@@ -133,7 +133,7 @@ function rename(view: FileView, { fromFd, from, toFd, into, overwrite }: Rename)
   }
 }
 
-/** As `splitPath`; throws `path_invalid` for the root, and for a path that ends with `.` or `..`. */
+/** As `splitPath`. Throws `path_invalid` for the root, and for a path that ends with `.` or `..`. */
 export function splitName(path: RawPath): SplitPath {
   const split = splitPath(path)
   if (split === null) throw pathInvalid(path, 'it is the root, or ends with `.` or `..`')
@@ -146,7 +146,7 @@ export function checkNoMount(path: RawPath, { parentFd, fd }: { parentFd: number
     throw pathInvalid(path, 'a volume, or a file of the system, is mounted there')
 }
 
-// The kernel refuses a rename onto a mount point only in its own mount namespace; from here it would detach the box's mount.
+// The kernel refuses a rename onto a mount point only in its own mount namespace. From here the rename would detach the box's mount.
 function checkNothingMounted(directoryFd: number, name: RawPath, path: RawPath): void {
   try {
     withFd(openName(directoryFd, name), (fd) => checkNoMount(path, { parentFd: directoryFd, fd }))

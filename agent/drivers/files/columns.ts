@@ -4,7 +4,7 @@ import type { FileEntry, FilePath } from '../../ports/files/files.ts'
 import { factsOf, type ListedStat } from './facts.ts'
 import type { RawPath } from './paths.ts'
 
-/** A batch of entries as it crosses threads: cloning them as objects would take as long as reading them. */
+/** A batch of entries as it crosses threads. Cloning them as objects would take as long as reading them. */
 export interface EntryColumns {
   paths: RawPath[]
   /** The stat of each, `FIELDS` numbers. */
@@ -53,12 +53,12 @@ export function addEntry(
   numbers[at] = stat.changedNanoseconds
 }
 
-/** Makes the last batch of a page. */
+/** Builds the last batch of a page. */
 export function lastColumns(columns: EntryColumns, isMore: boolean): LastColumns {
   return { ...columns, numbers: columns.numbers.slice(0, columns.paths.length * FIELDS), isMore }
 }
 
-/** Passes on the batches of a list task, each in a turn of `flow`. Resolves to the next cursor, null at the end. */
+/** Forwards the batches of a list task, each in a turn of `flow`. Resolves to the next cursor, null at the end. */
 export async function takeEntries(
   channel: TaskChannel<LastColumns, EntryColumns, never>,
   { take, flow }: { take(entries: Iterable<FileEntry>): void; flow: PulledFlow },
@@ -100,7 +100,7 @@ function* entriesOf({ paths, numbers, targets, idBase }: EntryColumns): Generato
 }
 
 const FIELDS = 9
-/** So many are handled in a turn of the event loop. */
+/** Number of entries handled in a turn of the event loop. */
 const ENTRIES_MAX = 250
-/** An entry takes the event loop as long as so many bytes of a transfer. */
+/** An entry costs the event loop as much as this many bytes of a transfer. */
 const ENTRY_BYTES = 1024

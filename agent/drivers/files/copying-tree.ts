@@ -11,7 +11,7 @@ import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import { openName, reopenDirectory, withFd } from './resolve.ts'
 
 export interface TreeCopy {
-  /** The directory to copy, and the empty one that receives it; both open with `O_PATH`. */
+  /** The directory to copy, and the empty one that receives it. Both are open with `O_PATH`. */
   sourceFd: number
   targetFd: number
   idBase: number
@@ -20,7 +20,7 @@ export interface TreeCopy {
   bounds?: CopyBounds
 }
 
-/** What one copy may have and take. */
+/** Limits of one copy. */
 export interface CopyBounds {
   entries: number
   durationMs: number
@@ -85,7 +85,7 @@ export function copyOther(
   })
 }
 
-/** Returns a function that counts an entry, and throws `path_invalid` beyond the bounds of the copy. */
+/** Returns a function that counts an entry, and throws `path_invalid` beyond the limits of the copy. */
 function boundsOf({ path, bounds = BOUNDS }: TreeCopy): () => void {
   const deadline = performance.now() + bounds.durationMs
   let count = 0
@@ -103,7 +103,7 @@ interface Level {
   path: RawPath
   sourceFd: number
   targetFd: number
-  /** Entries that were read and are not copied yet. */
+  /** Entries that are read but not copied yet. */
   waiting: RawEntry[]
 }
 
@@ -115,7 +115,7 @@ interface Step {
   copiedNames: Map<number, RawPath>
 }
 
-/** Copies an entry; creates a directory empty and returns its level. */
+/** Copies an entry. Creates a directory empty and returns its level. */
 function* copyEntry({ io, copy, level, copiedNames }: Step, name: RawPath): Steps<Level | null> {
   const target = { directoryFd: level.targetFd, name }
   const path = level.path === '' ? name : `${level.path}/${name}`

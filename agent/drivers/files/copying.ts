@@ -15,7 +15,7 @@ export interface CopySource {
   /** Open with `O_PATH`. */
   fd: number
   stat: FileStat
-  /** The host id of the box's id 0 where the copy is made. */
+  /** The host id of the box's id 0 at the place of the copy. */
   idBase: number
   /** The path that errors name. */
   path: RawPath
@@ -50,9 +50,9 @@ export function* copyFile(
   }
 }
 
-/** Copies owner, attributes, mode and time to a file or directory; `fromFd` may be open with `O_PATH`. */
+/** Copies owner, attributes, mode and time to a file or directory. `fromFd` may be open with `O_PATH`. */
 export function copyFacts(fromFd: number, toFd: number, { stat, idBase, path }: Omit<CopySource, 'fd'>): void {
-  // In this order: chown clears capabilities and set-id bits, and writing an ACL changes the mode.
+  // The order matters, because chown clears capabilities and set-id bits, and writing an ACL changes the mode.
   changeOwner(toFd, idBase + stat.uid, idBase + stat.gid)
   copyAttributes(fromFd, toFd, { path, idShift: idBase })
   changeMode(toFd, stat.mode & 0o7777)
@@ -84,7 +84,7 @@ function* shareBytes(io: Turns, sharing: Sharing): Steps<void> {
       shareRange(sharing, start, length)
     } catch (error) {
       if (!isErrno(error, 'EINVAL') || !isFirst) throw error
-      // Files with and without checksums (nodatacow) cannot share extents; an empty file can still be switched.
+      // Files with and without checksums (nodatacow) cannot share extents, but an empty file can still switch.
       takeChecksums(fromFd, toFd)
       shareRange(sharing, start, length)
     }
@@ -124,11 +124,11 @@ export function* copyNamedFile(
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const NAMELESS = { flags: O.TMPFILE | O.RDWR, mode: 0o600, resolve: STRICT }
 const NAMED = { flags: O.CREAT | O.EXCL | O.NOFOLLOW | O.RDWR, mode: 0o600, resolve: STRICT }
-// From linux/fs.h; a length of 0 means up to the end.
+// From linux/fs.h. A length of 0 means up to the end.
 const FICLONERANGE = 0x4020940d
 const TO_THE_END = 0
 const FS_IOC_GETFLAGS = 0x80086601
 const FS_IOC_SETFLAGS = 0x40086602
 const FS_NOCOW = 0x00800000
-// Bounds one call, whose time grows with the number of extents and during which no other task runs.
+// Limits one call, whose time grows with the number of extents and during which no other task runs.
 const RANGE_BYTES = 64 * 1024 * 1024

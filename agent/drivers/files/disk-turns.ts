@@ -6,14 +6,14 @@ import type { FilesRoot } from '../../ports/files/files.ts'
 export type OnDisk = <T>(call: () => Promise<T>) => Promise<T>
 
 /**
- * Bounds the threads of libuv's pool, which all file calls of this process share, that transfers occupy: a slow disk then delays
- * transfers and nothing else.
+ * Limits how many threads of libuv's pool transfers occupy. All file calls of this process share the pool. So a slow disk delays transfers
+ * and nothing else.
  */
 export interface DiskTurns {
   of(root: Pick<FilesRoot, 'boxId' | 'accounts'>): OnDisk
 }
 
-/** Creates turns of 8 threads: a project gets 4 of them at most, and its calls wait for each other. */
+/** Creates turns of 8 threads. A project gets at most 4 of them, and its calls wait for each other. */
 export function createDiskTurns(threads = THREADS): DiskTurns {
   const turns = createFairTurns(threads, Number.MAX_SAFE_INTEGER)
   return {
@@ -29,12 +29,12 @@ export function createDiskTurns(threads = THREADS): DiskTurns {
   }
 }
 
-/** Returns the owner of bytes in a tree: the project of the request, which is its first account, or else the box. */
+/** Returns the owner of bytes in a tree, which is the project of the request (its first account), or else the box. */
 export function rootOwnerOf({ boxId, accounts = [] }: Pick<FilesRoot, 'boxId' | 'accounts'>): FlowOwner {
   return { project: accounts[0] ?? boxId, box: boxId }
 }
 
 /** Half of the pool of an agent (`UV_THREADPOOL_SIZE`). */
 const THREADS = 8
-/** Transfers are bounded by themselves, and none leaves a call that has begun. */
+/** Other limits apply to transfers, and no transfer leaves a call that has begun. */
 const NEVER = new AbortController().signal

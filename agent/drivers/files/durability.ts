@@ -2,15 +2,14 @@ import { closeFd, controlBuffer, controlBufferAsync } from '../../lib/syscalls/d
 import { syncFd } from '../../lib/syscalls/directories.ts'
 
 /**
- * Work that a task leaves to the main thread, whose libuv pool may wait for a disk while the file thread serves other tasks: fill a
- * file, allocate its extents (`settle`), sync it, or sync its whole filesystem (`commit`). Each is answered when it is done.
+ * Work that a task leaves to the main thread, whose libuv pool may wait for a disk while the file thread serves other tasks. It can fill a
+ * file, allocate its extents (`settle`), sync it, or sync its whole filesystem (`commit`). The main thread answers each when done.
  */
 export type MainThreadTask = { act: 'fill' | 'settle' | 'sync' | 'commit'; fd: number }
 
 /**
- * Waits until the written extents of a file are in its btrfs tree, so that a commit of its name commits them too: without it a name
- * can become durable before its data. Costs half of a sync: nothing is flushed, and the log is not waited for. Throws errors of
- * write-back.
+ * Waits until the written extents of a file are in its btrfs tree, so that a commit of its name commits them too. Without it a name can
+ * become durable before its data. It costs half of a sync, because it neither flushes nor waits for the log. Throws errors of write-back.
  */
 export function settleFile(fd: number): void {
   controlBuffer(fd, FIEMAP, Buffer.from(FIEMAP_ALL))
@@ -30,6 +29,6 @@ export function syncChanges(directoryFds: readonly number[]): void {
   }
 }
 
-// FS_IOC_FIEMAP of linux/fs.h, for zero extents: with FIEMAP_FLAG_SYNC it waits for write-back of the whole file.
+// FS_IOC_FIEMAP of linux/fs.h, for zero extents. With FIEMAP_FLAG_SYNC it waits for write-back of the whole file.
 const FIEMAP = 0xc020660b
 const FIEMAP_ALL = new Uint8Array(32).fill(0xff, 8, 16).fill(1, 16, 17)

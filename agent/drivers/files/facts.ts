@@ -2,10 +2,10 @@ import { constants } from 'node:fs'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { FileFacts, FileKind } from '../../ports/files/files.ts'
 
-/** The fields of a stat that facts are made of. */
+/** The fields of a stat that `FileFacts` need. */
 export type ListedStat = Omit<FileStat, 'links' | 'device' | 'mountId' | 'isMountRoot'>
 
-/** Makes the facts of a file of a box whose id 0 is `idBase` on the host; `target` is the text of a link. Pure. */
+/** Returns the details of a file of a box whose id 0 is `idBase` on the host. `target` is the text of a link. Pure. */
 export function factsOf(stat: ListedStat, idBase: number, target: Uint8Array | null): FileFacts {
   return {
     kind: kindOf(stat),
@@ -24,7 +24,7 @@ export function kindOf({ mode }: Pick<FileStat, 'mode'>): FileKind {
 }
 
 /**
- * Makes an etag of inode, size and times. Excludes the device number, which changes with every mount of the pool; btrfs never reuses
+ * Derives an etag from inode, size and times. Excludes the device number, which changes with every mount of the pool. btrfs never reuses
  * inode numbers, and every change of data or metadata changes a time.
  */
 export function fileEtagOf(stat: ListedStat): string {
@@ -47,7 +47,7 @@ function boxId(hostId: number, idBase: number): number {
   return id >= 0 && id < IDS_PER_BOX ? id : NOBODY
 }
 
-// File times are unbounded; RFC 3339 has the years 0 to 9999.
+// File times have no limits, but RFC 3339 has only the years 0 to 9999.
 function withinCalendar(ms: number): number {
   return Math.min(Math.max(ms, FIRST_MS), LAST_MS)
 }

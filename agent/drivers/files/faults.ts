@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type RawPath, showPath } from './paths.ts'
 
-/** Translates a failed system call on a path of a box to an error for the client; returns other errors unchanged. Pure. */
+/** Translates a failed system call on a path of a box to an error for the client. Returns other errors unchanged. Pure. */
 export function explainFault(raw: RawPath, error: unknown): unknown {
   for (const [code, errnos, why, wayOut] of FAULTS)
     if (isErrno(error, ...errnos)) return new ServiceError(code, `${showPath(raw)}: ${why}.${wayOut}`, { cause: error })
@@ -46,6 +46,6 @@ const FAULTS: readonly (readonly [ErrorCode, readonly string[], string, string])
   ['path_invalid', ['EACCES', 'EPERM', 'EOVERFLOW'], 'the file is protected from changes', ''],
   ['path_invalid', ['ENXIO', 'ENODEV'], 'it is no file', ''],
   ['path_invalid', ['EMLINK'], 'it has as many links as there can be', ''],
-  // Repeated renames meanwhile, or a file lease.
+  // Repeated renames during the call, or a file lease.
   ['box_busy', ['EAGAIN'], 'processes of the box keep it from being opened', ' Try again.'],
 ]

@@ -54,7 +54,7 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
             argument: { ...argument, options, bytes: head.whole },
             fds,
           })
-          // Until its first message the task may fail because the box has stopped or started, and is retried.
+          // Until its first message the task may fail because the box has stopped or started, and then a retry follows.
           return { channel, first: await channel.receive() }
         })
         return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: head.bytes, onDisk: disk.of(root) })
@@ -121,7 +121,7 @@ function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' |
     const { isLayer, bytes } = archive
     const channel = await withRoot(root, path, async ({ argument, fds }) => {
       const channel = await threads.begin(root.boxId, { name: 'unpack', argument: { ...argument, isLayer }, fds })
-      // Waits for `ready`; throws if the task has failed.
+      // Waits for `ready`. Throws if the task has failed.
       await channel.receive()
       return channel
     })

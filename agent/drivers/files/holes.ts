@@ -10,8 +10,8 @@ interface Pausing {
 }
 
 /**
- * Finds the data of an open file that has 1 MiB of holes or more; null for another file. Smaller holes are packed as zeros, which every
- * program reads. Leaves the position at the start.
+ * Finds the data of an open file that has 1 MiB of holes or more, or returns null for another file. Archives store smaller holes as zeros,
+ * which every program reads. Leaves the position at the start.
  * @throws ServiceError `path_invalid` if there are more than 65,536 pieces of data
  */
 export function* findHoles(
@@ -66,7 +66,7 @@ export function hasHole(fd: number): boolean {
   }
 }
 
-/** Returns the first data at or after `from`, cut at `limit`; null if there is none before that, or the file became shorter. */
+/** Returns the first data at or after `from`, cut at `limit`. Returns null if there is none before that, or the file became shorter. */
 function nextData(fd: number, from: bigint, limit: bigint): { start: bigint; end: bigint } | null {
   if (from >= limit) return null
   const start = seekData(fd, from)

@@ -75,18 +75,18 @@ function encodedSize({ path, target }: ListedNames): number {
   return path.length * (PLAIN.test(path) ? 1 : OTHER_WEIGHT) + (target?.length ?? 0) * OTHER_WEIGHT
 }
 
-// Bounds the names kept of each deeper level, of which there may be many; the directory is read again for more.
+// Limits the names kept of each deeper level, since there may be many levels. For more names, the directory is read again.
 function nameCount(levels: number, wanted: number): number {
   return levels === 1 ? wanted : Math.min(wanted, DEEP_NAMES)
 }
 
-/** A directory that is being listed. */
+/** A directory in a listing. */
 interface Level {
   fd: number
   mountId: number
-  /** Its path, which is put before its names. */
+  /** Its path, which precedes its names. */
   prefix: RawPath
-  /** The rest of the cursor's path from here: names that are entered and not listed again. */
+  /** The rest of the cursor's path from here, as names to enter and not to list again. */
   cursor: readonly RawPath[]
   /** The next names, in order. */
   names: RawPath[]
@@ -120,7 +120,7 @@ function* selectNames(io: TaskIo, level: Level, count: number): Steps<void> {
   level.index = 0
 }
 
-/** Reads the names in a directory in batches; none if it was removed. */
+/** Reads the names in a directory in batches, or none if it was removed. */
 function* batchesOf(directoryFd: number): Generator<RawPath[]> {
   let fd: number | undefined
   try {
@@ -141,7 +141,7 @@ function openTop(view: FileView, path: RawPath): number {
   })
 }
 
-/** Returns null if it is gone, no directory any more, or on no disk of the box. */
+/** Returns null if it is gone, is not a directory any more, or is on no disk of the box. */
 function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileStat): number | null {
   try {
     const fd = openBelow(parentFd, rawBytesOf(name), ENTER)
@@ -156,7 +156,7 @@ function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileSta
 
 function tryStat(fd: number, name: RawPath): FileStat | null {
   try {
-    // Reuses one buffer: allocating one for each name would take half as long as the call.
+    // Reuses one buffer, because allocating one for each name would take half as long as the call.
     NAME[NAME.write(name, 'latin1')] = 0
     return statAt(fd, NAME)
   } catch (error) {
@@ -182,7 +182,7 @@ function splitCursor(after: RawPath | null): RawPath[] {
 const ENTER = { flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }
 // Each keeps a descriptor open.
 const LEVELS_MAX = 64
-// Ends a page by the size of its paths, each of which may have 16 KiB. JSON escapes may take seven times as many bytes.
+// Ends a page by the size of its paths, which have up to 16 KiB each. JSON escapes may take seven times as many bytes.
 const PAGE_BYTES = 2 * 1024 * 1024
 const PLAIN = /^[ !#-[\]-~]*$/
 const OTHER_WEIGHT = 4

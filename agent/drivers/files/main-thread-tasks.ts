@@ -12,7 +12,7 @@ import type { RawPath } from './paths.ts'
 /** The main thread's side of a task that leaves work to it. */
 type WritingChannel<Result> = TaskChannel<Result, MainThreadTask, 'done'>
 
-/** Runs the main thread's part of a task, from `first` until the task ends; `bytes` fills its file. */
+/** Runs the main thread's part of a task, from `first` until the task ends. `bytes` fills its file. */
 export async function runMainThreadTasks<Result>(
   channel: WritingChannel<Result>,
   { path, first, bytes, onDisk }: MainThreadPart,
@@ -31,7 +31,7 @@ export async function runMainThreadTasks<Result>(
 interface MainThreadPart {
   path: RawPath
   first: MainThreadTask | null
-  /** Content of the file; null: the task writes none. */
+  /** Content of the file, or null if the task writes none. */
   bytes: AsyncIterable<Uint8Array> | null
   onDisk: OnDisk
 }
@@ -54,7 +54,7 @@ async function withExplainedFaults(path: RawPath, work: () => Promise<void>): Pr
   }
 }
 
-/** The body of a write: whole if it is small, else as a stream that begins with what was read ahead. */
+/** The body of a write. It is complete if small, else a stream that begins with the bytes read ahead. */
 export interface Head {
   whole: Uint8Array | null
   bytes: AsyncIterable<Uint8Array> | null
@@ -77,7 +77,7 @@ export async function readHead(bytes: AsyncIterable<Uint8Array>, limit: number):
   return { whole: null, bytes: resume(pieces.takeAll(), source), release: async () => void (await source.return?.()) }
 }
 
-// Copies into a buffer of its own: a message to a thread clones the whole buffer below a view.
+// Copies into a buffer of its own, because a message to a thread clones the whole buffer below a view.
 function concat(pieces: readonly Uint8Array[], size: number): Uint8Array {
   const whole = new Uint8Array(size)
   let offset = 0
@@ -94,9 +94,8 @@ async function* resume(pieces: Uint8Array[], source: AsyncIterator<Uint8Array>):
 }
 
 /**
- * Writes all of `bytes` into an empty file, holding at most 2.5 MiB: gathers one batch while the one before is written. Starts
- * write-back meanwhile, so that the sync at the end has little left. Throws errors of reading and writing once nothing uses the
- * file any more.
+ * Writes all of `bytes` into an empty file, holding at most 2.5 MiB. Collects one batch while it writes the one before, and also starts
+ * write-back, so that the sync at the end has little left. Throws errors of reading and writing once nothing uses the file any more.
  */
 async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>, onDisk: OnDisk): Promise<void> {
   const batch = createGatheredPieces()
@@ -136,7 +135,7 @@ async function writeAll(fd: number, pieces: readonly Uint8Array[], position: num
   const { bytesWritten } = await writev(fd, pieces, position)
   const size = pieces.reduce((sum, { length }) => sum + length, 0)
   if (bytesWritten === size) return
-  // A disk that is nearly full takes a part; the next write fails with the reason.
+  // A nearly full disk accepts a part, and the next write fails with the reason.
   await writeAll(fd, [Buffer.concat(pieces).subarray(bytesWritten)], position + bytesWritten)
 }
 
@@ -146,6 +145,6 @@ const writev = promisify(fs.writev) as unknown as (
   pieces: readonly Uint8Array[],
   position: number,
 ) => Promise<{ bytesWritten: number }>
-// Smaller batches cost more event loop turns; larger ones survive young collections and cause full ones.
+// Smaller batches cost more event loop turns. Larger ones survive young collections and cause full ones.
 const BATCH_BYTES = 1024 * 1024
 const SEND_BYTES = 128 * 1024 * 1024

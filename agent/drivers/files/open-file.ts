@@ -21,7 +21,7 @@ interface Opening {
   onDisk: OnDisk
 }
 
-/** Wraps the file that a task opened. A large one takes a slot with `acquire` from its first read until it is closed. */
+/** Wraps the file that a task opened. A large one takes a slot with `acquire` from its first read until its close. */
 export async function openedFile(channel: OpenChannel, opening: Opening): Promise<OpenFile> {
   const large = await channel.receive()
   if (large?.act === 'opened') return largeFile(channel, large, opening)
@@ -61,7 +61,7 @@ function largeFile(
       void channel.closed.then(acquire())
       return bytesOf(range)
     },
-    // A read closes the file itself: closed under it, the descriptor's number could be reused.
+    // A read closes the file itself. If this closed it during the read, another file could reuse the descriptor's number.
     close: () => {
       if (!isRead) void channel.end()
     },
@@ -111,7 +111,7 @@ async function readPiece(fd: number, position: number, length: number): Promise<
   return buffer.subarray(0, done)
 }
 
-/** As `readPiece`; takes what a hole covers from one buffer of zeros, which fills no page cache. */
+/** As `readPiece`, but takes the content of a hole from one buffer of zeros, which fills no page cache. */
 async function readSparse(fd: number, position: number, length: number): Promise<Buffer> {
   const end = position + length
   const dataAt = await seekDataAsync(fd, position)

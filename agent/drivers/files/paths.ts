@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 
-/** A path or name in a box as latin1, one character per byte: can be cut and compared without changing its bytes. */
+/** A path or name in a box as latin1, one character per byte. Code can cut and compare it without changing its bytes. */
 export type RawPath = string
 
 /** Checks and converts a client's path. Throws `path_invalid` unless it is absolute, without zero bytes and short enough. */
@@ -46,7 +46,7 @@ export function splitPath(raw: RawPath): SplitPath | null {
   return { parent: trimmed.slice(0, cut) || '/', name, isDirectory: trimmed !== raw }
 }
 
-/** Makes a `path_invalid` error; `why` ends its sentence. */
+/** Creates a `path_invalid` error. `why` ends its sentence. */
 export function pathInvalid(raw: RawPath, why: string, cause?: unknown): ServiceError {
   return new ServiceError('path_invalid', `${showPath(raw)}: ${why}.`, { cause })
 }

@@ -26,7 +26,7 @@ export function inView<T>({ root, path }: PathArgument, work: (view: FileView) =
   }
 }
 
-/** Reads the facts of a path as lstat does. */
+/** Reads the details of a path as lstat does. */
 export function* statTask(_: TaskIo, argument: PathArgument): Steps<FileFacts> {
   return inView(argument, (view) =>
     withFd(openPath(view, argument.path, { follow: false }), (fd) => {
@@ -42,7 +42,7 @@ export interface SmallFile {
   bytes: Uint8Array
 }
 
-/** A larger file, open until the task is ended. */
+/** A larger file, open until the task ends. */
 export interface LargeFile {
   act: 'opened'
   facts: FileFacts
@@ -50,7 +50,10 @@ export interface LargeFile {
   hasHoles: boolean
 }
 
-/** Messages of the task: the file it opened, and an answer to each `ByteSpan` it gets: bytes of holes in there, up to `HOLES_MAX` or more. */
+/**
+ * Messages of the task. The first has the opened file. Each other one answers a `ByteSpan` with its bytes of holes, up to `HOLES_MAX` or
+ * more.
+ */
 export type OpenSent = LargeFile | { act: 'counted'; holeBytes: number }
 
 /** The bytes from `start` to `end` (exclusive). */
@@ -60,8 +63,8 @@ export interface ByteSpan {
 }
 
 /**
- * Opens a regular file. Returns a small one whole. Sends the descriptor of a larger one, keeps it open until ended, and counts the holes of
- * the spans it is asked for.
+ * Opens a regular file. Returns a small one whole. Sends the descriptor of a larger one, keeps it open until the task ends, and counts the
+ * holes of requested spans.
  */
 export function* openTask(io: TaskIo<OpenSent, ByteSpan>, argument: PathArgument): Steps<SmallFile> {
   const { fd, facts } = inView(argument, (view) => openRegular(view, argument.path))
@@ -78,7 +81,7 @@ export function* openTask(io: TaskIo<OpenSent, ByteSpan>, argument: PathArgument
   }
 }
 
-// Opens twice: opening a device or FIFO may have an effect or block, so its kind is checked on an `O_PATH` descriptor first.
+// Opens twice, because opening a device or FIFO may have an effect or block. The first time uses an `O_PATH` descriptor to check the kind.
 function openRegular(view: FileView, path: RawPath): Pick<LargeFile, 'fd' | 'facts'> {
   return withFd(openPath(view, path, { follow: true }), (pathFd) => {
     checkReadable(pathFd, path)
@@ -90,7 +93,7 @@ function openRegular(view: FileView, path: RawPath): Pick<LargeFile, 'fd' | 'fac
   })
 }
 
-/** Returns null if the file became shorter meanwhile. */
+/** Returns null if the file became shorter in the meantime. */
 function readSmall(fd: number, facts: FileFacts): SmallFile | null {
   const bytes = Buffer.allocUnsafeSlow(facts.sizeBytes)
   for (let done = 0; done < bytes.length; ) {
@@ -103,5 +106,5 @@ function readSmall(fd: number, facts: FileFacts): SmallFile | null {
 
 /** The most bytes of holes in one answer. Holes cost no disk space and no quota, but the service sends each of them as a zero. */
 export const HOLES_MAX = 64 * 1024 ** 3
-/** The size up to which a file is sent in one message. */
+/** Maximum size of a file that goes into one message. */
 export const SMALL_BYTES = 64 * 1024

@@ -51,7 +51,7 @@ export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
   }
 }
 
-/** Throws `path_invalid` if something is mounted there or below; returns its kind. */
+/** Throws `path_invalid` if something is mounted there or below. Returns its kind. */
 function checkRemovable(
   view: FileView,
   parentFd: number,
@@ -66,8 +66,8 @@ function checkRemovable(
 }
 
 /**
- * Throws `path_invalid` if something is mounted below a directory. A mount made later keeps its files, because the kernel refuses to
- * remove a mount point; the rest of the tree may then be gone.
+ * Throws `path_invalid` if something is mounted below a directory. A later mount keeps its files, because the kernel refuses to remove a
+ * mount point. The rest of the tree may then be gone.
  */
 export function checkNoMountsBelow(view: FileView, fd: number, path: RawPath): void {
   const { mountId } = statFd(fd)
@@ -99,13 +99,13 @@ interface Level {
   name: RawPath
   inode: number
   device: number
-  /** Subdirectories that were read and are to be entered. */
+  /** Subdirectories to enter. */
   directories: RawPath[]
 }
 
 /**
- * Removes a directory tree with one open descriptor at any depth: goes up by `..`, and only if that is the directory it came from.
- * Follows no link and enters no mount. Throws `box_busy` after 5 min, beyond 100,000 levels, or if directories are moved.
+ * Removes a directory tree with one open descriptor at any depth. Goes up by `..`, and only if that is the directory it came from. Follows
+ * no link and enters no mount. Throws `box_busy` after 5 min, beyond 100,000 levels, or if a process moves directories.
  */
 export function* removeTree(
   io: Turns,
@@ -140,7 +140,7 @@ export function* removeTree(
       const aboveFd = above === undefined ? parentFd : openAbove(path, fd, above)
       closeFd(fd)
       fd = above === undefined ? -1 : aboveFd
-      // The box created something in it meanwhile. Below the top, reading the parent again finds it.
+      // The box created something in it in the meantime. Below the top, reading the parent again finds it.
       if (!removeEmptied(aboveFd, level.name) && above === undefined) enter(parentFd, name)
     }
   } finally {
@@ -164,7 +164,7 @@ function* removeFiles(
   level.directories = found
 }
 
-/** As `tryRemoveDirectory`; returns true if it is gone or no directory any more. */
+/** As `tryRemoveDirectory`, but also returns true if it is gone or not a directory any more. */
 function removeEmptied(parentFd: number, name: RawPath): boolean {
   try {
     return tryRemoveDirectory(parentFd, name)
@@ -174,7 +174,7 @@ function removeEmptied(parentFd: number, name: RawPath): boolean {
   }
 }
 
-/** Returns null if it is gone or no directory any more. */
+/** Returns null if it is gone or not a directory any more. */
 function tryOpenDirectory(parentFd: number, name: RawPath): number | null {
   try {
     return openBelow(parentFd, rawBytesOf(name), WITHIN)

@@ -25,7 +25,7 @@ export interface Replacement {
   source: CopySource
   parentFd: number
   name: RawPath
-  /** The name of the copy before the exchange, and of what it replaced after it. */
+  /** The name of the copy before the exchange, and of the replaced file after it. */
   temporaryName: RawPath
 }
 
@@ -54,7 +54,7 @@ export function* replace(replacement: Replacement): Steps<FileFacts> {
   }
 }
 
-/** The copy that is to get the name. */
+/** The copy before it gets the name. */
 interface Draft {
   fd: number
   isNameless: boolean
@@ -88,7 +88,7 @@ function* makeDraft({ io, path, source, parentFd, temporaryName }: Replacement):
   }
 }
 
-/** Gives the copy its name; returns true if something had it, which now has the temporary one. */
+/** Gives the copy its name. Returns true if a file had it, which now has the temporary one. */
 function takeName(view: FileView, { parentFd, name, path, temporaryName }: Replacement): boolean {
   const names = { fromFd: parentFd, fromName: rawBytesOf(temporaryName), toFd: parentFd, toName: rawBytesOf(name) }
   for (let attempt = 1; ; attempt++) {
@@ -103,7 +103,7 @@ function takeName(view: FileView, { parentFd, name, path, temporaryName }: Repla
   }
 }
 
-/** Throws `path_invalid` if something is mounted there or below; returns true if the name exists. */
+/** Throws `path_invalid` if something is mounted there or below. Returns true if the name exists. */
 export function checkReplaceable(
   view: FileView,
   { parentFd, name, path }: { parentFd: number; name: RawPath; path: RawPath },
@@ -122,7 +122,7 @@ export function checkReplaceable(
   })
 }
 
-/** Syncs the filesystem of a directory, so that a name never becomes durable before the data it stands for. */
+/** Syncs the filesystem of a directory, so that a name never becomes durable before its data. */
 function* commit(io: TaskIo<MainThreadTask, 'done'>, parentFd: number): Steps<void> {
   const fd = reopenDirectory(parentFd)
   try {
@@ -143,14 +143,14 @@ function* dropDraft(
   draft.isPlaced = true
 }
 
-/** The entry with the temporary name; with an inode, only if it is that file. */
+/** The entry with the temporary name. With an inode, only if it is that file. */
 interface TemporaryFile {
   parentFd: number
   name: RawPath
   inode: number | null
 }
 
-/** Removes it. Ignores failures, which the box can cause: the restore does not depend on it. */
+/** Removes it. Ignores failures, which the box can cause, because the restore does not depend on it. */
 function* discard(io: Turns, { parentFd, name, inode }: TemporaryFile): Steps<void> {
   try {
     const stat = statAt(parentFd, rawBytesOf(name))

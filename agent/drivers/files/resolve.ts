@@ -25,7 +25,7 @@ export function openName(directoryFd: number, name: RawPath): number {
   return openBelow(directoryFd, rawBytesOf(name), { flags: O.PATH | O.NOFOLLOW, resolve: ONE_NAME })
 }
 
-/** Opens a file that is open with `O_PATH` for reading: the same file, even if another has its name by now. */
+/** Opens a file that is open with `O_PATH` for reading. It is the same file, even if another has its name by now. */
 export function reopenFile(pathFd: number): number {
   // O_NONBLOCK turns waiting for another process's lease into EAGAIN.
   return openBelow(AT.FDCWD, `/proc/self/fd/${pathFd}`, { flags: O.RDONLY | O.NONBLOCK | O.NOCTTY })
@@ -36,7 +36,7 @@ export function reopenDirectory(pathFd: number): number {
   return openBelow(pathFd, '.', { flags: O.RDONLY | O.DIRECTORY, resolve: ONE_NAME })
 }
 
-/** As `reopenDirectory`, for several: opens all or none. */
+/** As `reopenDirectory`, for several. Opens all or none. */
 export function reopenDirectories(pathFds: readonly number[]): number[] {
   const fds: number[] = []
   try {
@@ -58,14 +58,14 @@ export function checkReadable(fd: number, raw: RawPath): void {
   if (!isReadable(fd)) throw pathInvalid(raw, 'it is on no disk of the box')
 }
 
-/** As `checkReadable`; also throws `path_invalid` on a read-only mount or a tmpfs. */
+/** As `checkReadable`. Also throws `path_invalid` on a read-only mount or a tmpfs. */
 export function checkWritableMount(fd: number, raw: RawPath): void {
   const { magic, isReadOnly } = diskOf(fd)
   if (!READABLE.has(magic) || magic === DISK.TMPFS) throw pathInvalid(raw, 'it is on no disk of the box')
   if (isReadOnly || magic !== DISK.BTRFS) throw pathInvalid(raw, 'it is on a volume that is mounted read-only')
 }
 
-/** Reads the facts of a file that is open with `O_PATH`. */
+/** Reads the details of a file that is open with `O_PATH`. */
 export function readFacts(view: FileView, fd: number, stat: FileStat = statFd(fd)): FileFacts {
   return factsOf(stat, view.idBase, kindOf(stat) === 'symlink' ? readLinkFd(fd) : null)
 }
@@ -82,6 +82,6 @@ export function withFd<T>(fd: number, work: (fd: number) => T): T {
 // The kernel resolves with the box's root as root, and refuses magic links, which could lead out of it.
 const IN_BOX = RESOLVE.IN_ROOT | RESOLVE.NO_MAGICLINKS
 const ONE_NAME = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS
-// The last three are host filesystems with files mounted into every box, such as /etc/machine-id. A tmpfs is readable but not
-// writable: its contents do not last and count against no quota.
+// The last three are host filesystems with files mounted into every box, such as /etc/machine-id. A tmpfs is readable but not writable,
+// because its contents do not last and count against no quota.
 const READABLE: ReadonlySet<number> = new Set([DISK.BTRFS, DISK.TMPFS, DISK.EXT4, DISK.XFS, DISK.OVERLAY])

@@ -22,8 +22,8 @@ export interface RestoreArgument extends PathArgument {
 }
 
 /**
- * Restores a path from a snapshot. Makes a copy beside it under a temporary name (a file has none), syncs it, exchanges the two names
- * in one rename, and removes what was replaced.
+ * Restores a path from a snapshot. Makes a copy beside it under a temporary name (a file has none), syncs it, exchanges the two names in
+ * one rename, and removes the replaced entry.
  */
 export function* restoreTask(
   io: TaskIo<MainThreadTask, 'done'>,
@@ -102,9 +102,9 @@ function openSource(
 
 /** The directory to restore into. */
 interface ParentDirectory {
-  /** Open with `O_PATH`: it stays a directory of the box even if the box renames it. */
+  /** Open with `O_PATH`, so that it stays a directory of the box even if the box renames it. */
   fd: number
-  /** The missing directories that were created. */
+  /** The missing directories that this created. */
   made: MadeDirectories | null
   close(): void
 }
@@ -121,7 +121,7 @@ function openParentDirectory(
     if (missing.length === 0) return { fd, made, close: () => closeFd(fd) }
     const names = parent.split('/').filter((each) => each !== '' && each !== '.')
     const paths = missing.map((_, index) => `/${names.slice(0, names.length - missing.length + index + 1).join('/')}`)
-    // Fails before anything is made.
+    // Fails before it creates anything.
     for (const above of paths) closeFd(openDirectoryPath(snapshot, above))
     made = makeDirectories(view, { parentFd: fd, names: missing })
     copyDirectoryFacts({ snapshot, idBase: view.idBase }, fd, paths)

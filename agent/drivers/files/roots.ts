@@ -13,7 +13,7 @@ import type { PathArgument } from './reading.ts'
 import type { ViewRoot } from './views.ts'
 
 export interface HostFilesOptions {
-  /** Finds the running box; null if it does not run. */
+  /** Finds the running box, or returns null if it does not run. */
   find(boxId: string): MountedBox | null
 }
 
@@ -24,7 +24,7 @@ export interface PathTask {
 
 export type WithRoot = <T>(root: FilesRoot, path: Uint8Array, work: (task: PathTask) => Promise<T>) => Promise<T>
 
-/** Opens the files of boxes for tasks, through the running box if there is one; retries while a box stops or starts. */
+/** Opens the files of boxes for tasks, through the running box if there is one. Retries while a box stops or starts. */
 export function createWithRoot({ find }: HostFilesOptions): WithRoot {
   const openFound = (root: FilesRoot): OpenedRoot =>
     root.isSnapshot === true ? openSnapshot(root) : openFilesRoot(root, find(root.boxId))
@@ -92,7 +92,7 @@ export function openSnapshot(root: FilesRoot): OpenedRoot {
   }
 }
 
-/** As `openSnapshot`; takes over `fds`, which it closes if it throws. */
+/** As `openSnapshot`. Takes over `fds`, which it closes if it throws. */
 export function openBeside(fds: readonly number[], root: FilesRoot): OpenedRoot {
   try {
     const opened = openSnapshot(root)

@@ -11,14 +11,14 @@ import { asBoxRoot, type FileView } from './views.ts'
 /** The file to create or replace. */
 export interface FileTarget {
   /**
-   * Its directory, or the nearest that exists, open with `O_PATH`. Only names in it are used: no rename by the box leads a
+   * Its directory, or the nearest that exists, open with `O_PATH`. Later calls use only names in it, so that no rename by the box leads a
    * write out of the box.
    */
   parentFd: number
   /** The missing directories below it. */
   missing: readonly RawPath[]
   name: RawPath
-  /** The present file; null if there is none. */
+  /** The present file, or null if there is none. */
   present: PresentFile | null
 }
 
@@ -65,24 +65,24 @@ export function openParent(
       const fd = openDirectoryPath(view, depth === names.length ? raw : `/${names.slice(0, depth).join('/')}`)
       return { fd, missing: names.slice(depth) }
     } catch (error) {
-      // Only a missing name is skipped upwards, and never `..`.
+      // Skips only a missing name upwards, and never `..`.
       if (!isErrno(error, 'ENOENT') || depth <= leastDepth || names[depth - 1] === '..') throw error
     }
   }
 }
 
-/** Nested directories that were created or existed; at least one is open. */
+/** Nested directories that were created or existed. At least one is open. */
 export interface MadeDirectories {
   /** The innermost one, open with `O_PATH`. */
   fd: number
   /** False if the innermost one existed by the time it was created. */
   isNew: boolean
-  /** Removes those that were created and are empty. */
+  /** Removes the created directories that are empty. */
   undo(): void
   close(): void
 }
 
-/** Creates directories (0755), at least one, each in the one before; `mode` is that of the last. */
+/** Creates directories (0755), at least one, each in the one before. `mode` is the mode of the last. */
 export function makeDirectories(
   view: FileView,
   { parentFd, names, mode = 0o755 }: { parentFd: number; names: readonly RawPath[]; mode?: number },
@@ -117,7 +117,7 @@ function makeDirectory(view: FileView, parentFd: number, { name, mode }: { name:
     asBoxRoot(view, () => makeDirectoryAt(parentFd, rawBytesOf(name), mode))
     return true
   } catch (error) {
-    // A dangling link has the name as well; opening it next fails.
+    // A dangling link has the name as well. Opening it next fails.
     if (isErrno(error, 'EEXIST')) return false
     throw error
   }
@@ -131,7 +131,7 @@ function removeEmpty(parentFd: number, name: RawPath): void {
   }
 }
 
-/** Opens a name in a directory; null if it is missing. */
+/** Opens a name in a directory, or returns null if it is missing. */
 function openPresent(directoryFd: number, name: RawPath): PresentFile | null {
   try {
     const fd = openName(directoryFd, name)
@@ -142,7 +142,7 @@ function openPresent(directoryFd: number, name: RawPath): PresentFile | null {
   }
 }
 
-/** Returns the text of a link, and closes it; null for anything else. */
+/** Returns the text of a link, and closes it. Returns null for any other file. */
 function readLink({ fd, stat }: PresentFile): RawPath | null {
   if (kindOf(stat) !== 'symlink') return null
   return withFd(fd, () => Buffer.from(readLinkFd(fd)).toString('latin1'))

@@ -3,13 +3,13 @@ import { createFairShares } from '../../../shared/fair-shares.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 
-/** Whose a transfer is: the box, and further accounts that share what all may have. */
+/** The owner of a transfer, with its box, and further accounts that share the total. */
 export type TransferOwner = Pick<FilesRoot, 'boxId' | 'accounts'>
 
 /** Limits long work on files: archives, files larger than 64 KiB, lists and removals of trees. */
 export interface FileTransfers {
   /**
-   * Takes a slot for a box; returns its release, which is idempotent.
+   * Takes a slot for a box, and returns its release, which is idempotent.
    * @throws ServiceError `rate_limited` beyond `FILE_LIMITS`, or if one of the accounts would have more than it leaves free
    */
   acquire(owner: TransferOwner): () => void
@@ -61,5 +61,5 @@ interface FileLimits {
   total: number
 }
 
-/** Limits of concurrent long transfers, per box and in total: each may hold hundreds of descriptors, and megabytes. */
+/** Limits of concurrent long transfers, per box and in total. Each may hold hundreds of descriptors, and megabytes. */
 export const FILE_LIMITS: FileLimits = { perBox: 16, total: 128 }

@@ -12,8 +12,7 @@ import { readStartTicks } from '../host/handle.ts'
 import { type MountLine, parseMountInfo } from '../host/mount-info.ts'
 
 /**
- * Source of a view: the init of a running box; the root of a stopped one; or that root and its volumes as detached mounts,
- * in mount order.
+ * Source of a view: the init of a running box, the root of a stopped one, or that root and its volumes as detached mounts, in mount order.
  */
 export type ViewRoot =
   | { kind: 'running'; pid: number; startTicks: number; idBase: number }
@@ -22,25 +21,25 @@ export type ViewRoot =
 
 /** The files of a box as the box sees them. Usable only in a thread of `createFileThreads`, until closed. */
 export interface FileView {
-  /** The root, open with `O_PATH`: paths resolved below it with `RESOLVE.IN_ROOT` stay in it and cross its mounts. */
+  /** The root, open with `O_PATH`. Paths resolved below it with `RESOLVE.IN_ROOT` stay in it and cross its mounts. */
   rootFd: number
   /** The host id of the box's id 0. */
   idBase: number
   /** Reads its mount table, with paths in the form of /proc/self/fd. Throws `box_busy` if the box has ended since. */
   mounts(): MountLine[]
-  /** Throws `box_busy` if the box has ended since; nothing may be written for it then. */
+  /** Throws `box_busy` if the box has ended since. No task may write for it then. */
   checkLife(): void
   close(): void
 }
 
-/** Opens a view. Throws `box_not_running` if a running box was expected and has ended. */
+/** Opens a view. Throws `box_not_running` if the box should run and has ended. */
 export function openView(root: ViewRoot): FileView {
   if (root.kind === 'running') return openRunning(root)
   if (root.kind === 'trees') return mountTrees(root)
   return { rootFd: root.rootFd, idBase: 0, mounts: () => [], checkLife: () => undefined, close: () => undefined }
 }
 
-/** Runs `work` with the box's root as the owner of new files: the box's idmapped mounts accept no host id. */
+/** Runs `work` with the box's root as the owner of new files, because the box's idmapped mounts accept no host id. */
 export function asBoxRoot<T>({ idBase }: FileView, work: () => T): T {
   if (idBase === 0) return work()
   setFileOwner(idBase)
@@ -73,9 +72,9 @@ function openRunning({ pid, startTicks, idBase }: Extract<ViewRoot, { kind: 'run
   try {
     const rootFd = openBelow(AT.FDCWD, `/proc/${pid}/root`, { flags: O.PATH | O.DIRECTORY })
     fds.push(rootFd)
-    // Keeps the mounts in place even if the box ends; otherwise the directories below the mount points would be taken for them.
+    // Keeps the mounts in place even if the box ends. Otherwise tasks would mistake the directories below the mount points for them.
     fds.push(openBelow(AT.FDCWD, `/proc/${pid}/ns/mnt`, { flags: O.RDONLY }))
-    // Checks last, because the pid may have been reused before the files were opened.
+    // Checks last, because another process may have reused the pid before the files were opened.
     if (readStartTicks(pid) !== startTicks) throw notRunning()
     return {
       rootFd,
@@ -122,7 +121,7 @@ function mountTrees({ rootFd, volumes }: Extract<ViewRoot, { kind: 'trees' }>): 
   }
 }
 
-// Mounts a volume as a start of the box would; skips one whose path cannot be mounted, which would fail the start.
+// Mounts a volume as a start of the box would. Skips one whose path cannot be mounted, which would fail the start.
 function attachVolume(rootFd: number, volume: { fd: number; path: string; mountIds: readonly number[] }): boolean {
   const { fd: treeFd, path, mountIds } = volume
   try {

@@ -19,13 +19,13 @@ import { asBoxRoot, type FileView, openView } from './views.ts'
 
 export interface WriteArgument extends PathArgument {
   options: WriteOptions
-  /** All of its bytes if it is small; null if the main thread is to fill the file. */
+  /** All of its bytes if it is small, or null if the main thread fills the file. */
   bytes: Uint8Array | null
 }
 
 /**
- * Writes an unnamed file and links it once its data is allocated, so that an abandoned write leaves nothing, not even when this
- * process dies. Checking the target and linking happen in one step, without a turn of another task of the box in between.
+ * Writes an unnamed file and links it once its data is allocated, so that an abandoned write leaves nothing, not even when this process
+ * dies. Checks the target and links in one step, without a turn of another task of the box in between.
  */
 export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteArgument): Steps<WrittenFile> {
   const { path, options, bytes } = argument
@@ -59,7 +59,7 @@ export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteAr
   }
 }
 
-// Writes in this thread: handing so little to the main thread would take longer than the write.
+// Writes in this thread, because handing so little to the main thread would take longer than the write.
 function writeSmall(path: RawPath, fd: number, bytes: Uint8Array): void {
   withFaults(path, () => {
     writeFd(fd, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -81,20 +81,20 @@ function openDraft(view: FileView, { path, options }: WriteArgument, target: Fil
   }
 }
 
-/** A file that is to get its name; `changed` collects the directories to sync after it. */
+/** A file before it gets its name. `changed` collects the directories to sync after it. */
 interface Draft {
   draftFd: number
   changed: number[]
 }
 
-/** Links the draft where the path leads by now; `isNew` if there was no such file. */
+/** Links the draft where the path leads by now. `isNew` is true if there was no such file. */
 function commit(view: FileView, { path, options }: WriteArgument, { draftFd, changed }: Draft): { isNew: boolean } {
   for (let attempt = 1; ; attempt++) {
     try {
       return withFaults(path, () =>
         withTarget(view, { path, ...options }, (target) => {
           checkTarget(path, options, target)
-          // The directory was replaced by one of another disk.
+          // A directory of another disk has replaced it.
           if (statFd(target.parentFd).mountId !== statFd(draftFd).mountId) throw hasMoved(path)
           applyFacts(view, draftFd, { path, options, target })
           changed.push(...giveName(view, draftFd, target))
@@ -140,7 +140,7 @@ function replace(draftFd: number, parentFd: number, name: RawPath): void {
   }
 }
 
-/** Throws if the target may not be replaced or created. */
+/** Throws if the target must not be replaced or created. */
 function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { parentFd, present }: FileTarget): void {
   if (present === null) {
     if (ifMatch !== null) throw preconditionFailed(path, 'there is no such file')
@@ -161,7 +161,7 @@ interface DraftFacts {
   target: FileTarget
 }
 
-/** Copies the metadata of the replaced file to the draft, except its time; sets that of a new file if none is replaced. */
+/** Copies the metadata of the replaced file to the draft, except its time. Sets the metadata of a new file if it replaces none. */
 function applyFacts(view: FileView, draftFd: number, facts: DraftFacts): void {
   const { path, options, target } = facts
   const { present } = target

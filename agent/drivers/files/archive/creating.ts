@@ -25,7 +25,7 @@ import { checkWritableMount, openName, withFd } from '../resolve.ts'
 import type { OpenDirectory } from './directory-cache.ts'
 import { EntryRefusedError } from './refusals.ts'
 
-/** Where an entry is created. */
+/** The place for a new entry. */
 export interface EntryTarget {
   directory: OpenDirectory
   name: RawPath
@@ -35,12 +35,12 @@ export interface EntryTarget {
   keepsAttributes: boolean
 }
 
-/** Opens an unnamed file, which leaves nothing if it is abandoned. */
+/** Opens an unnamed file, which disappears if it is never linked. */
 export function openUnnamed({ directory }: EntryTarget, { mode }: TarEntry): number {
   return openBelow(directory.fd, '.', { flags: O.TMPFILE | O.WRONLY, mode: mode & 0o7777, resolve: STRICT })
 }
 
-/** Fills an unnamed file piece by piece; one with holes at the places of its data. */
+/** Fills an unnamed file piece by piece. A file with holes gets its data at the same offsets. */
 export function* fillUnnamed(
   fd: number,
   { sparse }: Pick<TarEntry, 'sparse'>,
@@ -97,7 +97,7 @@ function withReason(copy: () => void): void {
   }
 }
 
-/** Creates a directory, or takes the one that exists, and sets its metadata but the time, which its entries will change. */
+/** Creates a directory, or takes the one that exists. Sets its metadata except the time, which its entries will change. */
 export function createDirectory(target: EntryTarget, entry: TarEntry): void {
   const name = rawBytesOf(target.name)
   try {
@@ -141,13 +141,13 @@ export function entryTimeOf({ modifiedSeconds, modifiedNanoseconds }: TarEntry):
 
 function setFacts(fd: number, { idBase }: EntryTarget, { uid, gid, mode }: TarEntry): void {
   changeOwner(fd, idBase + uid, idBase + gid)
-  // Sets the mode last: chown clears the set-id bits, and an existing directory may have another mode.
+  // Sets the mode last, because chown clears the set-id bits, and an existing directory may have another mode.
   changeMode(fd, mode & 0o7777)
 }
 
 /**
- * Calls `make` with the name; if a file or link has it, with a temporary name that then replaces it. Before that it calls `onReplaced`
- * with a replaced file, open with `O_PATH`.
+ * Calls `make` with the name. If a file or link has it, calls `make` with a temporary name that then replaces it. Before that it calls
+ * `onReplaced` with a replaced file, open with `O_PATH`.
  */
 function takeName(
   { directory, name }: EntryTarget,
@@ -179,7 +179,7 @@ function withPresentFile(directoryFd: number, name: RawPath, work: (fd: number) 
 
 function replace(directory: OpenDirectory, final: Buffer, make: (name: Buffer) => void): void {
   const stat = statAt(directory.fd, final)
-  // The kernel refuses a rename onto a mount point only in its own mount namespace; from here it would detach the mount.
+  // The kernel refuses a rename onto a mount point only in its own mount namespace. From here the rename would detach the mount.
   if (stat.mountId !== directory.mountId) throw new EntryRefusedError('a volume or file of the system is mounted there')
   const kind = kindOf(stat)
   if (kind !== 'file' && kind !== 'symlink') throw new EntryRefusedError('something of another kind has its name')

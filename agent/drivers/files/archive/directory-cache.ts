@@ -5,22 +5,23 @@ import { statFd } from '../../../lib/syscalls/stat.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
 import { checkWritableMount, reopenDirectory } from '../resolve.ts'
 
-/** A directory in which entries are created, open with `O_PATH`. */
+/** A directory to create entries in, open with `O_PATH`. */
 export interface OpenDirectory {
   fd: number
   mountId: number
 }
 
 /**
- * Opens the directories of an archive below its destination, each by name in its parent, never through a link, and created (0755) if
- * missing and asked for. Keeps the last used 64 open (LRU): one that the box moves meanwhile is still a directory of the box.
+ * Opens the directories of an archive below its destination. Opens each by name in its parent, never through a link, and creates it (0755)
+ * if missing and requested. Keeps the last used 64 open (LRU). A directory that the box moves while it is open is still a directory of the
+ * box.
  */
 export interface DirectoryCache {
-  /** Opens a directory; the result is valid until the next call. Throws a SyscallError, or `path_invalid` if it is not writable. */
+  /** Opens a directory. The result is valid until the next call. Throws a SyscallError, or `path_invalid` if it is not writable. */
   open(names: readonly RawPath[], options: { make: boolean }): OpenDirectory
-  /** Closes the cached directories, one of which may have been removed. */
+  /** Closes the cached directories, since one of them may have been removed. */
   forget(): void
-  /** Lists one directory of each disk that was opened, to sync it. */
+  /** Lists one opened directory of each disk, to sync it. */
   disks(): Iterable<number>
   close(): void
 }

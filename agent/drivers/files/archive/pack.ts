@@ -16,9 +16,9 @@ import { type FileView, openView } from '../views.ts'
 import { closeLevels, enterLevel, type Level, nextName } from './walk.ts'
 
 /**
- * Sends a tar of a file, or of the contents of a directory. Enters mounted volumes; of kernel filesystems such as /proc and /dev packs
- * the directory only. Leaves out sockets, devices, and files removed before their turn. A file has the size it had when it was opened:
- * it is cut there, or padded with zeros.
+ * Sends a tar of a file, or of the contents of a directory. Enters mounted volumes. Packs only the directory of kernel filesystems such as
+ * /proc and /dev. Leaves out sockets, devices, and files removed before it reaches them. A file has the size it had when it was opened. If
+ * it changed since, it is cut there, or padded with zeros.
  */
 export function* packTask(io: TaskIo<Uint8Array>, { root, path }: PathArgument): Steps<null> {
   const view = openView(root)
@@ -41,7 +41,7 @@ interface Packing {
   io: TaskIo<Uint8Array>
   view: FileView
   output: ArchiveOutput
-  /** Packed files that have several names: device and inode to the name in the archive. */
+  /** Packed files that have several names, as a map from device and inode to the name in the archive. */
   names: Map<string, RawPath>
   nameBytes: number
 }
@@ -109,7 +109,7 @@ function* packDirectory(packing: Packing, levels: Level[], next: Opened & { pref
   enterLevel(levels, next)
 }
 
-// The name may have been replaced meanwhile, or be a file of the host that is mounted there.
+// Another process may have replaced the name by now, or it may be a file of the host that is mounted there.
 function* packRegular(packing: Packing, level: Level, file: Opened & { path: RawPath }): Steps<void> {
   const { fd, stat } = file
   if (kindOf(stat) === 'file' && (stat.mountId === level.mountId || isReadable(fd))) yield* packFile(packing, file)
@@ -144,7 +144,7 @@ function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPat
   }
 }
 
-/** Packs so many bytes from the position of a descriptor on; zeros in the place of those that are not there any more. */
+/** Packs so many bytes from the position of a descriptor on. Writes zeros for bytes that are not there any more. */
 function* packBytes({ io, output }: Packing, fd: number, sizeBytes: number): Steps<void> {
   let left = sizeBytes
   while (left > 0) {
@@ -158,7 +158,7 @@ function* packBytes({ io, output }: Packing, fd: number, sizeBytes: number): Ste
   yield* output.fill(left)
 }
 
-/** Packs a hard link to a file that is in the archive; returns false if it is not. */
+/** Packs a hard link to a file that is in the archive. Returns false if it is not. */
 function* packLink(packing: Packing, stat: FileStat, path: RawPath): Steps<boolean> {
   const target = packing.names.get(keyOf(stat))
   if (target === undefined) return false
@@ -195,7 +195,7 @@ function headerOf(
   }
 }
 
-/** Returns null if it was removed or replaced meanwhile. */
+/** Returns null if it was removed or replaced in the meantime. */
 function tryOpen(directoryFd: number, name: Buffer, flags: number): Opened | null {
   return ignoreGone(() => {
     const fd = openBelow(directoryFd, name, {
@@ -232,7 +232,7 @@ function boxIdOf(hostId: number, idBase: number): number {
 /** Sends the bytes of an archive in chunks of 256 KiB. */
 interface ArchiveOutput {
   put(bytes: Buffer): Steps<void>
-  /** Returns free space to fill, at least one byte; `advance` marks how much was filled. */
+  /** Returns free space to fill, at least one byte. `advance` marks how much of it is filled. */
   space(): Steps<Buffer>
   advance(sizeBytes: number): void
   fill(zeros: number): Steps<void>
@@ -240,7 +240,7 @@ interface ArchiveOutput {
   flush(): Steps<void>
 }
 
-/** Sends each chunk once it is full and the channel has room. */
+/** Sends each chunk once it is full and the channel has space. */
 function createArchiveOutput(io: TaskIo<Uint8Array>): ArchiveOutput {
   let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   let used = 0
@@ -284,7 +284,7 @@ function createArchiveOutput(io: TaskIo<Uint8Array>): ArchiveOutput {
 const CHUNK_BYTES = 256 * 1024
 const NO_ID = 65_535
 const NOBODY = 65_534
-/** Bounds the remembered names; beyond that, further names of a file are packed as files of their own. */
+/** Limits the remembered names. Beyond that, further names of a file become separate files. */
 const NAMES_MAX_BYTES = 4 * 1024 * 1024
 /** Memory per name, without its characters. */
 const NAME_BYTES = 150

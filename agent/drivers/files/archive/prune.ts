@@ -18,13 +18,12 @@ import { EntryRefusedError, entryNames } from './refusals.ts'
 /** The prefix of whiteout files (OCI image spec, layers). */
 export const WHITEOUT = '.wh.'
 
-/** The message of the task: it is ready for the archive. */
+/** The message of the task that it is ready for the archive. */
 export type PruneSent = { act: 'ready' }
 
 /**
- * Removes the entries of a directory that the whiteouts of an image layer name, and those that the layer replaces by
- * another kind. First of two passes, so that no entry of the layer itself is removed, in any order. Follows no link; skips
- * names that cannot exist.
+ * Removes the entries of a directory that the whiteouts of an image layer name, and those that the layer replaces with another kind. It is
+ * the first of two passes, so that it removes no entry of the layer itself, in any order. Follows no link. Skips names that cannot exist.
  */
 export function* pruneTask(
   io: TaskIo<PruneSent, Uint8Array | null>,
@@ -79,7 +78,7 @@ function* prune(io: Pausing, directories: DirectoryCache, entry: TarEntry): Step
     const target = name.slice(WHITEOUT.length)
     if (!NOWHERE.has(target)) removed += yield* remove(io, fd, target)
   }
-  // A cached directory may have been removed.
+  // It may have removed a cached directory.
   if (removed > 0) directories.forget()
   return removed
 }

@@ -2,12 +2,12 @@ import { ServiceError } from '../../../../shared/errors.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import type { RawPath } from '../paths.ts'
 
-/** Refuses an entry of an archive; the message is for the client. */
+/** Refuses an entry of an archive. The message is for the client. */
 export class EntryRefusedError extends Error {
   override readonly name = 'Refusal'
 }
 
-/** Splits the path of an entry; empty for the directory itself. Throws an EntryRefusedError. Pure. */
+/** Splits the path of an entry. Returns none for the directory itself. Throws an EntryRefusedError. Pure. */
 export function entryNames(raw: RawPath): RawPath[] {
   if (raw === '') throw new EntryRefusedError('it has no name')
   if (raw.includes('\0')) throw new EntryRefusedError('its name has a zero byte')
@@ -21,8 +21,8 @@ export function entryNames(raw: RawPath): RawPath[] {
 }
 
 /**
- * Throws an EntryRefusedError for the text of a link that no link can have. Where it leads is no matter: a link is made as it is, and
- * never followed. Pure.
+ * Throws an EntryRefusedError for a text that no link can have. The target does not matter, since a link is created unchanged, and never
+ * followed. Pure.
  */
 export function checkLinkTarget(target: RawPath): void {
   if (target === '') throw new EntryRefusedError('the link leads nowhere')

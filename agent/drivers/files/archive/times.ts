@@ -7,7 +7,7 @@ import { type RawPath, rawBytesOf } from '../paths.ts'
 import { isReadable, withFd } from '../resolve.ts'
 import { entryTimeOf } from './creating.ts'
 
-/** Times of directories, to be set once their contents are complete. */
+/** Times of directories, to set once their contents are complete. */
 export interface DirectoryTimes {
   destinationFd: number
   waiting: { path: RawPath; seconds: number; nanoseconds: number }[]
@@ -22,7 +22,7 @@ export function createTimes(destinationFd: number): DirectoryTimes {
   return { destinationFd, waiting: [], bytes: 0 }
 }
 
-/** Queues the time of a directory; sets those queued so far beyond 16 MiB. */
+/** Queues the time of a directory. Beyond 16 MiB, sets the queued times. */
 export function* addTime(
   times: DirectoryTimes,
   { names, entry, io }: { names: readonly RawPath[]; entry: TarEntry; io: Turns },
@@ -34,7 +34,7 @@ export function* addTime(
   if (times.bytes > WAITING_MAX_BYTES) yield* setTimes(times, io)
 }
 
-/** Sets the queued times; skips directories that are gone or lead through a link. */
+/** Sets the queued times. Skips directories that are gone or lead through a link. */
 export function* setTimes(times: DirectoryTimes, io: Turns): Steps<void> {
   const waiting = times.waiting.splice(0)
   times.bytes = 0

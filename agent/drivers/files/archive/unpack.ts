@@ -28,7 +28,7 @@ import {
 } from './refusals.ts'
 import { addTime, createTimes, type DirectoryTimes, setTimes } from './times.ts'
 
-/** Messages of the task: that it is ready for the archive, and in the end a directory of each disk to sync. */
+/** Messages of the task. It reports that it is ready for the archive, and in the end sends a directory of each disk to sync. */
 export type UnpackSent = { act: 'ready' } | { act: 'sync'; fd: number }
 
 export interface UnpackArgument extends PathArgument {
@@ -40,9 +40,9 @@ export interface UnpackArgument extends PathArgument {
 export type UnpackReceived = Uint8Array | null | 'synced'
 
 /**
- * Unpacks a tar into a directory, whose own metadata stays. Creates every entry below it without following a link, with the mode,
- * owner and time of the archive; a file gets its name once it is complete. Leaves out and reports what it refuses. Makes all of it
- * durable by one sync of each disk, which is faster than one of each file.
+ * Unpacks a tar into a directory, whose own metadata stays. Creates every entry below it without following a link, with the mode, owner and
+ * time of the archive. A file gets its name once it is complete. Leaves out and reports refused entries. Makes everything durable by one
+ * sync of each disk, which is faster than one of each file.
  */
 export function* unpackTask(io: TaskIo<UnpackSent, UnpackReceived>, argument: UnpackArgument): Steps<UnpackedTree> {
   const { root, path, isLayer } = argument
@@ -149,7 +149,7 @@ function* unpackFile(unpacking: Unpacking, entry: TarEntry, target: EntryPath): 
 
 function unpackLink(unpacking: Unpacking, entry: TarEntry, target: EntryPath): void {
   const from = linkSource(entry)
-  // Duplicates the descriptor: opening the second directory may evict the first from the cache.
+  // Duplicates the descriptor, because opening the second directory may evict the first from the cache.
   const fromFd = withTarget({ ...unpacking, make: false }, from, ({ directory }) => duplicateFd(directory.fd))
   withFd(fromFd, (fd) =>
     withTarget(unpacking, target, (entryTarget) => createHardLink(entryTarget, { fd, name: from.name })),
@@ -178,7 +178,7 @@ function linkSource({ target }: TarEntry): EntryPath {
   return { parent: names.slice(0, -1), name }
 }
 
-/** Runs `work` in the directory of an entry; once more with an empty cache if that was removed since it was opened. */
+/** Runs `work` in the directory of an entry. Runs it again with an empty cache if that directory was removed since it was opened. */
 function withTarget<T>(
   {
     directories,

@@ -8,16 +8,15 @@ import type { RawPath } from '../paths.ts'
 export interface Level {
   fd: number
   mountId: number
-  /** Its path, which is put before its names. */
+  /** Its path, which precedes its names. */
   prefix: RawPath
-  /** Names that were read and not returned yet, the next one last. */
+  /** Names not returned yet, the next one last. */
   names: RawPath[]
   isRead: boolean
 }
 
 /**
- * Enters a directory, and takes over its descriptor; treats a mounted kernel filesystem as empty. Throws `path_invalid` beyond 256
- * levels.
+ * Enters a directory, and takes over its descriptor. Treats a mounted kernel filesystem as empty. Throws `path_invalid` beyond 256 levels.
  */
 export function enterLevel(levels: Level[], next: { fd: number; stat: FileStat; prefix: RawPath }): void {
   const { fd, stat, prefix } = next
@@ -28,9 +27,7 @@ export function enterLevel(levels: Level[], next: { fd: number; stat: FileStat; 
     throw new ServiceError('path_invalid', `A directory in it is deeper than ${LEVELS_MAX} levels.`)
 }
 
-/**
- * Returns the next name in the innermost directory, null at its end. Names are sorted by bytes within batches of up to 16,384.
- */
+/** Returns the next name in the innermost directory, or null at its end. Names are sorted by bytes within batches of up to 16,384. */
 export function nextName(levels: readonly Level[]): RawPath | null {
   const level = levels.at(-1)
   if (level === undefined) return null
