@@ -37,7 +37,7 @@ export function decodeBase({ metadata, spec }: KubeObject): FollowedObject<Fleet
   return { key: metadata.name, version: Number(metadata.resourceVersion), value }
 }
 
-/** Makes the error for a claim at `cell` of a name that `other` has. */
+/** Creates the error for a claim at `cell` of a name that `other` has. */
 export function baseTakenError({ project, name, createdBy }: BaseClaim, cell: string, other: FleetBase): ServiceError {
   const owner = project === null ? 'All projects share' : `Project "${project}" has`
   const isRepeat = createdBy !== null && other.createdBy === createdBy && other.cell !== cell

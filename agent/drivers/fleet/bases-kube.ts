@@ -14,15 +14,18 @@ export interface KubeBasesSettings {
   send: FleetBases['open']
 }
 
-/** The bases of a fleet: objects of the kind Base in a Kubernetes cluster, followed in memory. */
+/** The bases of a fleet, stored as objects of the kind Base in a Kubernetes cluster, followed in memory. */
 export interface KubeBases extends FleetBases {
-  /** Calls `listener` each time that something may have changed in memory; returns its removal. */
+  /** Calls `listener` each time that something may have changed in memory. Returns a function that removes it. */
   onChange(listener: () => void): () => void
-  /** Keeps the memory, once it is started. */
+  /** Maintains the memory, once it runs. */
   follower: Follower
 }
 
-/** Creates the bases of a fleet; `follower` keeps them. While the API server is away memory stays as it is, and `find` goes on. */
+/**
+ * Creates the bases of a fleet, which `follower` maintains. While the API server is away, the memory does not change, and `find` still
+ * works.
+ */
 export function createKubeBases({ api, cell, send }: KubeBasesSettings): KubeBases {
   const objects = api.objects('Base')
   const changes = createListeners<string | null>()
@@ -45,11 +48,11 @@ interface Parts {
   claimed: ClaimedObjects<FollowedObject<FleetBase>>
   index: ObjectIndex<FleetBase>
   cell: string
-  /** The highest version of each name that was heard of, also of bases that are no more. */
+  /** The highest known version of each name, including deleted bases. */
   versions: ReadonlyMap<string, number>
 }
 
-/** Remembers versions also of bases that are no more, so that the next of a name gets another. */
+/** Remembers versions of deleted bases too, so that the next base of a name gets another. */
 function noteVersions(
   index: ObjectIndex<FleetBase>,
   onChange: (listener: (key: string | null) => void) => unknown,

@@ -4,26 +4,26 @@ import type { FollowedView } from '../../lib/kube/follow.ts'
 import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { FollowedObject, ObjectIndex } from './object-index.ts'
 
-/** Name of an object, and what an error calls it, such as `name "web"`. */
+/** Name of an object, and its name in errors, such as `name "web"`. */
 export interface ClaimedName {
   key: string
   called: string
 }
 
 /**
- * Objects of a kind by which names are claimed, in the cluster and in the memory of this cell, which each call brings up to date. Every
- * failure of the cluster is a KubeError.
+ * Objects of a kind that claim names, in the cluster and in the memory of this cell. Each call updates both. Every failure of the cluster
+ * is a KubeError.
  */
 export interface ClaimedObjects<S> {
-  /** Reads who has a name; null: nobody. */
+  /** Reads who has claimed a name, or returns null for a free name. */
   read(key: string): Promise<S | null>
   /**
-   * Makes the object of a name if there is none, and returns the one that is there then; `specOf` is asked anew for each attempt.
+   * Creates the object of a name if there is none, and returns the current one. Calls `specOf` for each attempt.
    * @throws ServiceError `runtime_unavailable` if others change it too often
    */
   claim(name: ClaimedName, specOf: () => Record<string, unknown>): Promise<S>
   /**
-   * Deletes the object of a name if there is one, and `isOwn` says that it may go.
+   * Deletes the object of a name if there is one and `isOwn` accepts it.
    * @throws ServiceError `runtime_unavailable` if others change it too often
    */
   release(name: ClaimedName, isOwn: (stored: S) => boolean): Promise<void>
@@ -31,7 +31,7 @@ export interface ClaimedObjects<S> {
   view: FollowedView<KubeObject>
 }
 
-/** Creates the objects of a kind; `decode` reads one that the API server has validated. */
+/** Creates the objects of a kind. `decode` reads one that the API server has validated. */
 export function createClaimedObjects<T, S extends FollowedObject<T>>(
   objects: KubeObjects,
   index: ObjectIndex<T>,
@@ -53,7 +53,7 @@ export function createClaimedObjects<T, S extends FollowedObject<T>>(
     claim: async ({ key, called }, specOf) => {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const found = (await createOrNull(objects, key, specOf())) ?? (await objects.get(key))
-        // One that is there and then is not was given up meanwhile: the name is free.
+        // Its owner released an object that existed and is gone now, so the name is free.
         if (found !== null) return note(found)
       }
       throw changesTooOften(called)
@@ -96,7 +96,7 @@ async function createOrNull(
   }
 }
 
-/** Deletes an object, or returns false if it has changed since it was read. */
+/** Deletes an object, or returns false if it has changed since the read. */
 async function deleteUnchanged(objects: KubeObjects, object: KubeObject): Promise<boolean> {
   try {
     await objects.delete(object)
@@ -111,5 +111,5 @@ function changesTooOften(called: string): ServiceError {
   return new ServiceError('runtime_unavailable', `The owner of the ${called} changes too often now. Retry later.`)
 }
 
-/** Rounds in which a name is found changed by others between reading and writing. */
+/** Attempts when others change a name between reading and writing. */
 const ATTEMPTS_MAX = 8

@@ -20,14 +20,14 @@ import { createObjectIndex } from './object-index.ts'
 
 /** The directory of a fleet: objects of the kinds Home, Agent and Base in a Kubernetes cluster, followed in memory. */
 export interface KubeDirectory extends Directory {
-  /** Calls `listener` whenever all homes were listed, which may then be those of an earlier time; returns its removal. */
+  /** Calls `listener` whenever all ownership records were listed, possibly in an earlier state. Returns a function that removes it. */
   onListed(listener: () => void): () => void
   readonly bases: KubeBases
-  /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
+  /** Begins to follow. Resolves once the memory is complete, or at the first failure, after which it is completed later. */
   open(): Promise<void>
-  /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if it cannot be now */
+  /** Waits until the memory is complete for the first time. @throws ServiceError `runtime_unavailable` if that is not possible now */
   synced(): Promise<void>
-  /** Returns since when (ms since the epoch) the memory lags, and why; null while it does not. */
+  /** Returns since when (ms since the epoch) the memory lags, and why. Returns null while it does not. */
   fault(): { since: number; error: ServiceError } | null
   close(): void
 }
@@ -40,7 +40,9 @@ export interface KubeDirectorySettings {
   sendBase: KubeBasesSettings['send']
 }
 
-/** Creates the directory of a fleet; `open` starts it. While the API server is away memory stays as it is, and `find` goes on. */
+/**
+ * Creates the directory of a fleet, which `open` starts. While the API server is away, the memory does not change, and `find` still works.
+ */
 export function createKubeDirectory({ api, cell, sendBase }: KubeDirectorySettings): KubeDirectory {
   const homes = api.objects('Home')
   const changes = createListeners<HomeName | null>()
@@ -135,7 +137,7 @@ function viewCells(cells: Map<string, Cell>, onChange: () => void): FollowedView
     const before = cells.get(name)
     const cell = decodeCell(object)
     cells.set(name, cell)
-    // A cell tells of itself all the time.
+    // A cell updates its own object all the time, so only a new address counts.
     if (before?.edgeAddress !== cell.edgeAddress || before?.channelUrl !== cell.channelUrl) onChange()
   }
   return {

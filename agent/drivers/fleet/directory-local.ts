@@ -1,8 +1,8 @@
 import type { Directory, Home } from '../../ports/fleet/directory.ts'
 
 /**
- * Creates the directory of a host without a fleet: every name belongs to this cell. It keeps nothing, since the database alone decides
- * there which names are taken.
+ * Creates the directory of a host without a fleet. Every name belongs to this cell. It keeps nothing, since only the database decides there
+ * which names are taken.
  */
 export function createLocalDirectory(): Directory {
   return {

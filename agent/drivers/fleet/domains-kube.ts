@@ -6,14 +6,16 @@ import type { DomainOwner, Domains } from '../../ports/fleet/domains.ts'
 import { type ClaimedName, type ClaimedObjects, createClaimedObjects } from './claimed-objects.ts'
 import { createObjectIndex, type FollowedObject, type ObjectIndex } from './object-index.ts'
 
-/** The domains of a fleet: objects of the kind Domain in a Kubernetes cluster, followed in memory. */
+/** The domains of a fleet, stored as objects of the kind Domain in a Kubernetes cluster, followed in memory. */
 export interface KubeDomains extends Domains {
-  /** Begins to follow; resolves once the memory is complete, or at the first failure: it is then completed later. */
+  /** Begins to follow. Resolves once the memory is complete, or at the first failure, after which it is completed later. */
   open(): Promise<void>
   close(): void
 }
 
-/** Creates the domains of a fleet; `open` starts them. While the API server is away memory stays as it is, and `find` goes on. */
+/**
+ * Creates the domains of a fleet, which `open` starts. While the API server is away, the memory does not change, and `find` still works.
+ */
 export function createKubeDomains({ api }: { api: Pick<KubeApi, 'objects'> }): KubeDomains {
   const objects = api.objects('Domain')
   const changes = createListeners<string | null>()

@@ -1,6 +1,6 @@
 import type { Domains } from '../../ports/fleet/domains.ts'
 
-/** Creates the domains of a host without a fleet. It keeps nothing: the database alone decides there which are taken. */
+/** Creates the domains of a host without a fleet. It keeps nothing, since only the database decides there which domains are taken. */
 export function createLocalDomains(): Domains {
   return {
     find: () => null,

@@ -12,24 +12,24 @@ import {
 import { decodeCard, encodeCard } from './home-card.ts'
 import type { FollowedObject } from './object-index.ts'
 
-/** A Home object, as far as the directory uses it. */
+/** A `Home` object, with the fields that the directory uses. */
 export interface StoredHome extends FollowedObject<Home> {
   /** Id of the box or volume. */
   uid: string
 }
 
-/** Returns the name of a Home object. Names of projects, boxes and volumes have no dot. */
+/** Returns the object name of a `Home`. Names of projects, boxes and volumes have no dot. */
 export function homeKeyOf({ kind, project, name }: HomeName): string {
   return `${kind === 'box' ? 'box' : 'data'}.${project}.${name}`
 }
 
-/** Returns the name that a Home object is of. */
+/** Returns the claimed name of a `Home` by its object name. */
 export function homeNameOf(key: string): HomeName {
   const [prefix, project = '', name = ''] = key.split('.')
   return { kind: prefix === 'box' ? 'box' : 'volume', project, name }
 }
 
-/** Builds the spec of a Home object; the API server sets its phase. */
+/** Builds the spec of a `Home`. The API server sets its phase. */
 export function encodeClaim(
   { kind, project, name, uid, createdBy, card }: HomeClaim,
   cell: string,
@@ -38,7 +38,7 @@ export function encodeClaim(
   return { kind, project, name, uid, cell, epoch: 1, ...by, card: encodeCard(card) }
 }
 
-/** Reads of a Home object what is told while its cell does not answer. */
+/** Reads the part of a `Home` that the API shows while its cell does not answer. */
 export function decodeKept({ spec = {} }: KubeObject): KeptHome {
   const { kind, project, name, uid, cell, card } = spec
   return {
@@ -51,7 +51,7 @@ export function decodeKept({ spec = {} }: KubeObject): KeptHome {
   }
 }
 
-/** Reads a Home object, which the API server has validated. */
+/** Reads a `Home`, which the API server has validated. */
 export function decodeHome({ metadata, spec }: KubeObject): StoredHome {
   const { uid, cell, epoch, phase, createdBy } = spec ?? {}
   const home: Home = {
@@ -63,7 +63,7 @@ export function decodeHome({ metadata, spec }: KubeObject): StoredHome {
   return { key: metadata.name, version: Number(metadata.resourceVersion), uid: String(uid), value: home }
 }
 
-/** Reads an Agent object, which the API server has validated; one without a status is not ready. */
+/** Reads an `Agent`, which the API server has validated. One without a status is not ready. */
 export function decodeCell({ metadata, spec, status }: KubeObject): Cell {
   return {
     cell: metadata.name,
@@ -89,7 +89,7 @@ function textOr<T>(value: unknown, otherwise: T): string | T {
   return typeof value === 'string' ? value : otherwise
 }
 
-/** Makes the error for a claim at `cell` of a name that `home` is of. */
+/** Creates the error for a claim at `cell` of a name that `home` already has. */
 export function nameTakenError({ kind, project, name, createdBy }: HomeClaim, cell: string, home: Home): ServiceError {
   const what = kind === 'box' ? 'box' : 'data volume'
   const isRepeat = createdBy !== null && home.createdBy === createdBy && home.cell !== cell

@@ -2,7 +2,7 @@ import type { BoxConfig } from '../../../shared/schemas/boxes.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { HomeCard } from '../../ports/fleet/directory.ts'
 
-/** Builds the card of a Home object; what is null is left out. */
+/** Builds the cached summary of a `Home`. Leaves out null values. */
 export function encodeCard({ createdAt, base, forkOf, port, config, storageGb }: HomeCard): Record<string, unknown> {
   const limits = config && {
     cpus: config.cpus,
@@ -19,7 +19,7 @@ export function encodeCard({ createdAt, base, forkOf, port, config, storageGb }:
   return withoutNull(all)
 }
 
-/** Reads the card of a Home object; null if it has none. */
+/** Reads the cached summary of a `Home`, or returns null if it has none. */
 export function decodeCard(card: unknown): HomeCard | null {
   const { createdAt, base, forkOf, port, config } = (card ?? {}) as Record<string, unknown>
   const time = timeOr(createdAt)

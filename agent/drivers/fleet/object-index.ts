@@ -1,45 +1,45 @@
-/** An object of a kind, as a memory of all of them keeps it. */
+/** An object in an index of all objects of its kind. */
 export interface FollowedObject<T> {
   /** Name of the object. */
   key: string
-  /** Its resourceVersion: those of one history of a cluster grow with each write. */
+  /** Its resourceVersion. Within one history of a cluster, versions grow with each write. */
   version: number
   value: T
 }
 
 /**
- * This cell's memory of all objects of a kind. It is fed by a list and the events after it, which lag, and by what this cell writes
- * and reads itself, which is newer; so of two states of an object it keeps the newer.
+ * This cell's index of all objects of a kind. A list and the events after it feed it with some lag. The cell's own writes and reads feed it
+ * with newer states. So the index keeps the newer of two states of an object.
  */
 export interface ObjectIndex<T> {
-  /** Returns what is known by a name, and its version; null if it knows of none. */
+  /** Returns the known object of a name with its version, or null if there is none. */
   find(key: string): KnownObject<T> | null
-  /** Takes an object as an event tells it, which may be older than what is known. */
+  /** Applies an object from an event, which may be older than the known state. */
   put(stored: FollowedObject<T>): void
-  /** Takes an event by which the object was deleted at `version`. */
+  /** Applies an event that the object was deleted at `version`. */
   drop(key: string, version: number): void
-  /** Takes an object that this cell has just written or read. */
+  /** Adds an object that this cell has just written or read. */
   note(stored: FollowedObject<T>): void
-  /** Forgets an object, up to `version`, which this cell has just deleted or found gone; events up to that do not bring it back. */
+  /** Removes an object, up to `version`, which this cell has just deleted or found gone. Events up to that version do not restore it. */
   forget(key: string, version: number): void
-  /** Takes a whole list in the place of all that is known, but for what was noted since it began. Returns its version. */
+  /** Replaces all known objects with a whole list, except those noted since the list began. Returns its version. */
   replaceAll(pages: AsyncIterable<{ objects: FollowedObject<T>[]; version: string }>): Promise<string>
-  /** All that is known, by name. */
+  /** All known objects, by name. */
   all(): IterableIterator<[key: string, known: KnownObject<T>]>
 }
 
-/** What is known by a name: of a home some 300 bytes, since no object of the API is kept. */
+/** The known state of a name. A `Home` takes about 300 bytes, since the index keeps no object of the API. */
 export interface KnownObject<T> {
   value: T
   version: number
 }
 
 export interface ObjectIndexOptions<T> {
-  /** Returns what is kept in the place of `value`: each parsed object has strings of its own, which many have alike. */
+  /** Returns the value to keep in place of `value`. Lets objects share strings, since each parsed object has its own copies. */
   keep?(value: T): T
-  /** Called with what is kept no more. */
+  /** Called with each value that the index no longer keeps. */
   drop?(value: T): void
-  /** Called with each name by which something may have changed, and with null after a list. */
+  /** Called with the name of each object that may have changed, and with null after a list. */
   onChange?(key: string | null): void
 }
 
@@ -50,9 +50,9 @@ export function createObjectIndex<T>(options: ObjectIndexOptions<T> = {}): Objec
 
 class Index<T> implements ObjectIndex<T> {
   readonly #objects = new Map<string, KnownObject<T>>()
-  /** Versions up to which a forgotten name stays so, until the event of its deletion. */
+  /** Versions up to which a removed name stays removed, until the event of its deletion. */
   readonly #gone = new Map<string, number>()
-  /** Names noted and forgotten since the list began that is being taken; null while none is. */
+  /** Names noted and removed since the current list began, or null if none is in progress. */
   #touched: Set<string> | null = null
   readonly #keep: (value: T) => T
   readonly #drop: (value: T) => void
@@ -90,7 +90,7 @@ class Index<T> implements ObjectIndex<T> {
 
   forget(key: string, version: number): void {
     const known = this.#objects.get(key)
-    // A name that is not known here was deleted by its event already.
+    // An event has already deleted a name that is not known here.
     if (known === undefined || known.version > version) return
     this.#touched?.add(key)
     this.#delete(key)
@@ -102,8 +102,8 @@ class Index<T> implements ObjectIndex<T> {
     const touched = new Set<string>()
     const listed = new Set<string>()
     let listVersion = ''
-    // The list knows of all deletions before it began. Nor are versions compared with those before it, since the history may be
-    // another, as after a restore of etcd: only what this cell notes meanwhile may be newer.
+    // The list includes all deletions before it began. Its versions cannot be compared with earlier ones, since a restore of etcd starts
+    // another history. Only objects that this cell notes during the list may be newer.
     this.#gone.clear()
     this.#touched = touched
     try {

@@ -44,7 +44,7 @@ export function createKubeRegistration({ api, cell, node, instance, now }: Regis
       try {
         await agents.create(cell, spec)
       } catch (error) {
-        // An attempt whose answer was lost has made it.
+        // An earlier attempt, whose answer was lost, has created it.
         if (!isKubeError(error, 'exists')) throw error
         await patch(spec)
       }
@@ -56,7 +56,7 @@ export function createKubeRegistration({ api, cell, node, instance, now }: Regis
   }
 }
 
-/** Says which node each cell is on (infra/kubernetes/fleet-cells.yaml). */
+/** Records which node each cell is on (infra/kubernetes/fleet-cells.yaml). */
 const CELLS = { namespace: 'boxyard-system', name: 'boxyard-cells' }
-/** Version of what agents send each other. */
+/** Version of the protocol between agents. */
 const PROTOCOL = 1

@@ -7,18 +7,18 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 export interface SharedKeys {
   /**
    * Reads the keys.
-   * @throws ServiceError `runtime_unavailable` if they cannot be read; Error, without the text, for what is not well-formed
+   * @throws ServiceError `runtime_unavailable` if they cannot be read, or Error, without the text, for malformed keys
    */
   read(): Promise<KeysInSecret>
-  /** Writes keys in the place of those that were read, one generation later; false: others have changed them meanwhile. */
+  /** Replaces the keys in `read` with `next`, one generation later. Resolves to false if others have changed them since. */
   replace(read: KeysInSecret, next: StoredKeys): Promise<boolean>
-  /** Calls `listener` whenever the keys may have changed; resolves once it follows, or cannot now. */
+  /** Calls `listener` whenever the keys may have changed. Resolves once it follows, or cannot now. */
   follow(listener: () => void): Promise<void>
 }
 
-/** What the Secret has. */
+/** Content of the Secret. */
 export interface KeysInSecret {
-  /** Null: nobody has put any there yet. */
+  /** Null if no agent has stored any yet. */
   keys: StoredKeys | null
   version: string
 }
@@ -53,7 +53,7 @@ function decodeKeys(data: Readonly<Record<string, string>>): StoredKeys | null {
   const sets: KeySets = {
     channel: parsed(FIELDS.channel, () => parseChannelKeys(channel ?? '')),
     tokens: parsed(FIELDS.tokens, () => parseTokenKeys(tokens ?? '')),
-    // Cells of an earlier version have put none there.
+    // Cells of an earlier version stored none there.
     backups: backups === undefined ? { keys: [] } : parsed(FIELDS.backups, () => parseBackupKeys(backups)),
   }
   return { ...sets, generation: /^\d{1,15}$/.test(generation ?? '') ? Number(generation) : 1 }

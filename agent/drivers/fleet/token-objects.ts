@@ -8,7 +8,7 @@ export function tokenKeyOf(id: string): string {
   return id.replace('_', '-')
 }
 
-/** Returns the id that a Token or Revocation object is named after. */
+/** Returns the token id that names a Token or Revocation object. */
 export function tokenIdOf({ metadata }: KubeObject): string {
   return metadata.name.replace('-', '_')
 }
@@ -30,7 +30,7 @@ export function encodeToken(token: FleetToken): Record<string, unknown> {
   }
 }
 
-/** Reads a Token object, which the API server has validated. Permissions of later versions are passed over. */
+/** Reads a Token object, which the API server has validated. Ignores permissions of later versions. */
 export function decodeToken(object: KubeObject): FleetToken {
   const spec = object.spec ?? {}
   const { keyId, name, projects, permissions, expiresAt, createdAt, createdBy, root, cell } = spec

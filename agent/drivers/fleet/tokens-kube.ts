@@ -5,9 +5,9 @@ import type { KubeObject, KubeObjects } from '../../lib/kube/objects.ts'
 import type { FleetToken, FleetTokens, FleetView } from '../../ports/fleet/tokens.ts'
 import { decodeRevocation, decodeToken, encodeRevocation, encodeToken, tokenIdOf, tokenKeyOf } from './token-objects.ts'
 
-/** The tokens of a fleet: objects of the kinds Token and Revocation in a Kubernetes cluster. */
+/** The tokens of a fleet, stored as objects of the kinds Token and Revocation in a Kubernetes cluster. */
 export interface KubeTokens extends FleetTokens {
-  /** Ends what `follow` began. */
+  /** Stops the followers that `follow` started. */
   close(): void
 }
 
@@ -17,7 +17,7 @@ export interface KubeTokensSettings {
   cell: string
 }
 
-/** Creates the tokens of a fleet. Without `follow` they are written and read all the same, as a command of the host does. */
+/** Creates the tokens of a fleet. Reads and writes work without `follow`, as a command of the host needs them. */
 export function createKubeTokens({ api, cell }: KubeTokensSettings): KubeTokens {
   const [tokens, revocations] = [api.objects('Token'), api.objects('Revocation')]
   const followers: Follower[] = []
@@ -61,7 +61,7 @@ async function createOnce(objects: KubeObjects, key: string, spec: Record<string
   try {
     await objects.create(key, spec)
   } catch (error) {
-    // An id is minted once: it is what another has published, or what an attempt made whose answer was lost.
+    // Each id has only one token. So the existing object comes from another agent, or from an earlier attempt whose answer was lost.
     if (!isKubeError(error, 'exists')) throw error
   }
 }
@@ -72,7 +72,7 @@ async function removeOnce(objects: KubeObjects, key: string, isEnded: (object: K
   try {
     await objects.delete(found)
   } catch (error) {
-    // Changed meanwhile, it is looked at again the next time.
+    // Another agent has changed it by now, so the next run looks at it again.
     if (!isKubeError(error, 'conflict')) throw error
   }
 }

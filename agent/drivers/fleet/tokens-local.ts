@@ -1,6 +1,6 @@
 import type { FleetTokens } from '../../ports/fleet/tokens.ts'
 
-/** Creates the tokens of an agent without a fleet: it alone has records of them, in its database. */
+/** Creates the tokens of an agent without a fleet. Only this agent has records of them, in its database. */
 export function createLocalTokens(): FleetTokens {
   const nothing = async (): Promise<void> => undefined
   return {
