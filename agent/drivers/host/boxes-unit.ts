@@ -3,8 +3,8 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { type CgroupLayout, findCgroupLayout } from './cgroup/layout.ts'
 
 /**
- * Returns the path, below the mount point of the hierarchy, of the cgroup that systemd has delegated to what outlives the agent,
- * for a process of the unit of the agent or of the boxes; null for any other. `groups` is its /proc/PID/cgroup. Pure.
+ * Returns the path, below the mount point of the hierarchy, of the cgroup that systemd has delegated to programs that outlive the agent.
+ * Works for a process of the unit of the agent or of the boxes, and returns null for any other. `groups` is its /proc/PID/cgroup. Pure.
  */
 export function boxesUnitOf(groups: string): string | null {
   for (const [, path = ''] of groups.matchAll(/^(?:0:|\d+:name=systemd):(.*)$/gm)) {
@@ -16,8 +16,8 @@ export function boxesUnitOf(groups: string): string | null {
 }
 
 /**
- * Returns the path of the cgroup below which this process keeps the cgroups of boxes: that of the unit of the boxes, noted in
- * `runDir` for processes outside of the units, or empty for the root of the hierarchy.
+ * Returns the path of the cgroup below which this process keeps the cgroups of boxes. In a unit, it is the cgroup of the unit of the boxes.
+ * For processes outside of the units, `runDir` records it. An empty path is the root of the hierarchy.
  * @throws Error with the remedy if this process belongs to the units, and the boxes' own cannot be used
  */
 export function findBoxesHome({ version, memory: root }: CgroupLayout, runDir: string): string {
@@ -35,8 +35,8 @@ export function findBoxesHome({ version, memory: root }: CgroupLayout, runDir: s
 }
 
 /**
- * Returns `command` so that it runs in the cgroup `name` of the unit of the boxes, where it outlives the agent, if this process
- * belongs to the units; else unchanged.
+ * Returns `command`, changed so that it runs in the cgroup `name` of the unit of the boxes, where it outlives the agent. Returns it
+ * unchanged if this process does not belong to the units.
  * @throws Error as a file system operation if the unit is not active
  */
 export function inBoxesUnit(name: 'edge' | 'lxcfs' | 'names' | 'shim', command: readonly string[]): string[] {

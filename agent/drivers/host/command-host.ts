@@ -22,7 +22,7 @@ export interface CommandHost {
   processLimits(): ProcessLimits
   /** A tmpfs directory, which vanishes with this process. */
   workDir: string
-  /** Stops the watcher and unmounts what was mounted. */
+  /** Stops the watcher and removes its mounts. */
   close(): void
 }
 
@@ -108,15 +108,15 @@ function readCoreLimit(): ProcessLimit {
 }
 
 /**
- * Tests whether the kernel writes core dumps in the root of the process that crashed. It does not where the host hands all dumps to a program
- * ("|") or a socket ("@") of its own. With suid_dumpable 2 it writes those of privileged programs to an absolute path as root of the host, in the
- * host's root. A pure function.
+ * Returns true if the kernel writes core dumps in the root of the process that crashed. It does not where the host hands all dumps to its
+ * own program ("|") or socket ("@"). With suid_dumpable 2 it writes dumps of privileged programs to an absolute path as root of the host,
+ * in the host's root. A pure function.
  */
 export function isDumpInRoot(pattern: string, suidDumpable: string): boolean {
   return !/^[|@]/.test(pattern) && !(suidDumpable.trim() === '2' && pattern.startsWith('/'))
 }
 
-// Stays within the agent's own hard limit: raising it takes a capability that the host may withhold.
+// Stays within the agent's own hard limit, because raising it takes a capability that the host may withhold.
 function readHardLimit(name: string): number {
   const line =
     fs

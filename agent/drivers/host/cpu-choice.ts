@@ -10,7 +10,7 @@ export function parseCpus(text: string): number[] {
     })
 }
 
-/** A box that is bound to CPUs; `load` is the number of CPUs that it keeps busy. */
+/** A box with its CPUs. `load` is the number of CPUs that it keeps busy. */
 export interface BoundBox {
   id: string
   cpus: readonly number[]
@@ -18,8 +18,7 @@ export interface BoundBox {
 }
 
 /**
- * Chooses `count` of the `available` CPUs for a box: those it has first, then the least loaded. Takes them all where there are
- * fewer. Pure.
+ * Chooses `count` of the `available` CPUs for a box. Prefers those it has, then the least loaded. Takes them all if there are fewer. Pure.
  */
 export function chooseCpus(
   { available, held, count }: { available: readonly number[]; held: readonly number[]; count: number },
@@ -33,8 +32,8 @@ export function chooseCpus(
 }
 
 /**
- * Plans which boxes to bind to other CPUs, so that no CPU is much busier than another; at most 16 moves. Leaves out moves that
- * gain less than a tenth of a CPU. Pure.
+ * Plans which boxes to bind to other CPUs, so that no CPU is much busier than another. Plans at most 16 moves, and none that gains less
+ * than a tenth of a CPU. Pure.
  */
 export function planMoves(boxes: readonly BoundBox[], available: readonly number[]): { id: string; cpus: number[] }[] {
   const current = new Map(boxes.map((box) => [box.id, box]))

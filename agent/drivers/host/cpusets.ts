@@ -4,29 +4,29 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { CgroupLayout } from './cgroup/layout.ts'
 import { type BoundBox, chooseCpus, parseCpus, planMoves } from './cpu-choice.ts'
 
-/** Binds each box to as many CPUs as it may use, so that programs which count CPUs find those alone. */
+/** Binds each box to as many CPUs as its limit allows, so that programs which count CPUs find only those. */
 export interface CpuSets {
-  /** Gives a new box, whose cgroup exists, all CPUs; with version 1 nothing can run in it before. */
+  /** Gives a new box, whose cgroup exists, all CPUs. With version 1 nothing can run in it before. */
   admit(boxId: string): void
-  /** Binds a box to `cpus` CPUs, rounded up; keeps those that it has where they still fit. */
+  /** Binds a box to `cpus` CPUs, rounded up. Keeps its current CPUs where they still fit. */
   bind(boxId: string, cpus: number): void
   /**
-   * Binds running boxes to other CPUs where that spreads what they used since the last call more evenly. `usage` returns the CPU
-   * seconds of a box since its start; null if it is gone.
+   * Binds running boxes to other CPUs where that spreads their usage since the last call more evenly. `usage` returns the CPU seconds of a
+   * box since its start, or null if it is gone.
    */
   balance(usage: (boxId: string) => number | null): void
   forget(boxId: string): void
 }
 
 interface CpuSetPaths {
-  /** The cgroup above those of all boxes, below the mount point, beginning with a slash. */
+  /** The parent cgroup of all boxes, below the mount point, beginning with a slash. */
   above: string
   home(root: string, boxId: string): string
-  /** True: every box has all CPUs of the host. */
+  /** If true, every box has all CPUs of the host. */
   bindsAll: boolean
 }
 
-/** Opens the CPU sets of an instance; null where the host has none. */
+/** Opens the CPU sets of an instance, or returns null where the host has none. */
 export function openCpuSets({ version, cpuset }: CgroupLayout, paths: CpuSetPaths): CpuSets | null {
   if (cpuset === null || !fs.existsSync(`${cpuset}${paths.above}/cpuset.cpus`)) return null
   const { bindsAll } = paths
@@ -35,7 +35,7 @@ export function openCpuSets({ version, cpuset }: CgroupLayout, paths: CpuSetPath
   const effective = version === 1 ? 'cpuset.effective_cpus' : 'cpuset.cpus.effective'
   const seen = new Map<string, { usage: number; at: number }>()
   let bound: Map<string, BoundBox> | undefined
-  // The kernel keeps the sets; they are read once, and written through.
+  // The kernel keeps the sets. This reads them once and writes through.
   const boxes = (): Map<string, BoundBox> => {
     bound ??= new Map(listBoxes(above).map((id) => [id, { id, cpus: readCpus(`${home(id)}/cpuset.cpus`), load: 0 }]))
     return bound
@@ -54,7 +54,7 @@ export function openCpuSets({ version, cpuset }: CgroupLayout, paths: CpuSetPath
       const all = available()
       const others = [...boxes().values()].filter(({ id, cpus: theirs }) => id !== boxId && theirs.length > 0)
       const count = bindsAll ? all.length : Math.max(1, Math.ceil(cpus))
-      // Until its use is known, a box counts with what it may use.
+      // Until its use is known, a box counts with its limit.
       write(boxId, chooseCpus({ available: all, held, count }, others), cpus)
     },
     balance: (usage) => {

@@ -15,7 +15,7 @@ export const CRUN_FIXED_PACKAGES: Readonly<Record<string, string>> = {
 /** The same for a crun that no package of the distribution brought. */
 export const CRUN_FIXED_UPSTREAM = { version: '1.28', advisory: 'CVE-2026-47766' } as const
 
-/** Returns the first fixed package version for the text of an os-release file; null for a distribution that is not in the table. */
+/** Returns the first fixed package version for the text of an os-release file, or null for a distribution that is not in the table. */
 export function fixedPackageOf(osRelease: string): string | null {
   const valueOf = (name: string): string => new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(osRelease)?.[1] ?? ''
   return CRUN_FIXED_PACKAGES[`${valueOf('ID')} ${valueOf('VERSION_ID')}`] ?? null

@@ -1,11 +1,11 @@
 import { run } from '../../lib/run.ts'
 
-/** The oldest crun that runs boxes. Tests run with that of Debian 12 (1.8.1) and that of Debian 13 (1.21). */
+/** The oldest crun that runs boxes. Tests run with the versions of Debian 12 (1.8.1) and Debian 13 (1.21). */
 export const CRUN_MIN_VERSION = '1.8'
 
 /**
- * Asks crun for its version, and returns it.
- * @throws Error naming what was found and what is needed, if it is not crun, does not answer within 10 s, or is older than
+ * Runs crun to get its version, and returns it.
+ * @throws Error with the found and the required version, if it is not crun, does not answer within 10 s, or is older than
  * `CRUN_MIN_VERSION`
  */
 export async function checkCrunVersion(crunPath: string): Promise<string> {
@@ -18,7 +18,7 @@ export async function checkCrunVersion(crunPath: string): Promise<string> {
   return version
 }
 
-/** Compares versions such as `1.8.1` by their numbers; what one lacks counts as 0. */
+/** Compares versions such as `1.8.1` by their numbers. A missing number counts as 0. */
 export function isOlderVersion(version: string, minimum: string): boolean {
   const [one = [], other = []] = [version, minimum].map((text) => text.split('.').map(Number))
   for (let i = 0; i < Math.max(one.length, other.length); i++) {

@@ -11,9 +11,9 @@ import { signalSession } from './signals.ts'
 
 /** Outcome of one run of crun. */
 export interface CrunOutcome {
-  /** Pid of the process it started; null if there is none. */
+  /** Pid of the process it started, or null if there is none. */
   pid: number | null
-  /** Reason why the process could not execute the program; empty if it did. */
+  /** Reason why the process could not execute the program, or empty if it did. */
   message: string
   /** True if a signal ended crun: a kill of the box, an OOM kill, or our deadline. */
   wasKilled: boolean
@@ -21,9 +21,9 @@ export interface CrunOutcome {
 
 /** Runs crun inside the box's cgroups, so that no process of a box is ever outside of them. */
 export interface Crun {
-  /** Starts a container from `config`; resolves when its init runs. */
+  /** Starts a container from `config`, and resolves when its init runs. */
   start(boxId: string, config: OciConfig, entrances: readonly string[]): Promise<CrunOutcome>
-  /** Starts a command; resolves when the program has been executed or could not be. The caller keeps the descriptors. */
+  /** Starts a command, and resolves when crun has executed the program or failed to. The caller keeps the descriptors. */
   exec(boxId: string, process: OciProcess, context: ExecContext): Promise<CrunOutcome>
   /** Returns crun's status file of a container, which a later agent passes to `remember`. */
   status(boxId: string): string
@@ -31,13 +31,13 @@ export interface Crun {
   remember(boxId: string, status: string, config: OciConfig): void
   /** Removes crun's state of a container, whose processes must be gone. An unknown one is a success. */
   forget(boxId: string): void
-  /** Resolves once no crun runs for the box; the processes that it left are then children of this process. */
+  /** Resolves once no crun runs for the box. The processes that it left are then children of this process. */
   settled(boxId: string): Promise<void>
 }
 
 export interface ExecContext {
   entrances: readonly string[]
-  /** Descriptors for 0, 1 and 2; with a terminal, those of crun only. */
+  /** Descriptors for 0, 1 and 2. With a terminal, only crun uses them. */
   stdio: readonly [number, number, number]
   /** With a terminal: the executable started in place of the program, as descriptor 3, and the socket that receives the terminal. */
   terminal?: { gateFd: number; doorFd: number }
@@ -100,7 +100,7 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
       fs.mkdirSync(home(boxId), { recursive: true, mode: 0o700 })
       fs.writeFileSync(`${home(boxId)}/status`, status)
       fs.writeFileSync(`${home(boxId)}/config.json`, JSON.stringify(config))
-      // crun uses the annotation only to create a container: for a command it loads the filter from this file, or none.
+      // crun uses the annotation only to create a container. For a command it loads the filter from this file, or none.
       fs.writeFileSync(`${home(boxId)}/seccomp.bpf`, filterOf(config))
     },
     forget: (boxId) => fs.rmSync(home(boxId), { recursive: true, force: true }),
@@ -117,8 +117,8 @@ export interface FilterSettings {
 }
 
 /**
- * Compiles a seccomp filter of boxes with crun, in a container that never starts; returns it in base64. Works in `workDir`, which
- * must outlive this process, so that `removeFilterWork` can clean up after a crash.
+ * Compiles a seccomp filter of boxes with crun, in a container that never starts, and returns it in base64. Works in `workDir`, which must
+ * outlive this process, so that `removeFilterWork` can clean up after a crash.
  */
 export async function compileSeccompFilter(
   { crunPath, workDir, watcher }: FilterSettings,
@@ -138,7 +138,7 @@ export async function compileSeccompFilter(
   }
 }
 
-/** Removes what is there of compiling a filter, maybe by an agent that was killed: a container that waits for its start, and `workDir`. */
+/** Removes any remains of compiling a filter, maybe of a killed agent: a container that waits for its start, and `workDir`. */
 export async function removeFilterWork({ crunPath, workDir }: Omit<FilterSettings, 'watcher'>): Promise<void> {
   if (fs.existsSync(`${workDir}/state/filter`))
     await run(crunPath, [...filterOptions(workDir), 'delete', '--force', 'filter'], FILTER_SETTINGS)
@@ -149,7 +149,7 @@ function filterOptions(workDir: string): string[] {
   return ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
 }
 
-// Makes an alias of the container with the command's user: crun gives a terminal to the user of the configuration.
+// Makes an alias of the container with the command's user, because crun gives a terminal to the user of the configuration.
 function makeAlias(home: string, alias: string, process: OciProcess): void {
   fs.mkdirSync(alias, { mode: 0o700 })
   try {
@@ -191,7 +191,7 @@ async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise
 interface Command<Input = OciConfig | OciProcess> {
   args: readonly string[]
   input: Input
-  /** `oom_score_adj` of what it starts. */
+  /** `oom_score_adj` of the process that it starts. */
   oomScore: number
 }
 
@@ -221,14 +221,14 @@ async function launch(watcher: ExitWatcher, command: Command<string>, context: E
     watcher.watch(pid, (status) => {
       clearTimeout(deadline)
       const exitCode = status?.exitCode ?? null
-      // The pipe ends when the program is executed or has failed; after a kill another process may keep it open for ever.
+      // The pipe ends when crun has executed the program or failed. After a kill another process may keep it open forever.
       if (exitCode === null) collected.close()
       void collected.whole.then((text) => resolve(outcomeOf(exitCode, text)))
     })
   })
 }
 
-/** The executable that is started in place of the program. */
+/** Returns the executable to start in place of the program. */
 function programOf({ terminal, programFd }: ExecContext): number | undefined {
   return terminal?.gateFd ?? programFd
 }
@@ -265,7 +265,7 @@ function messageOf(line: string): string {
 function feedPipe(fd: number, text: string): void {
   const bytes = Buffer.from(text)
   if (bytes.length > PIPE_BYTES) {
-    // Exceeds the pipe: writes the rest as crun reads. Ignores EPIPE, since crun's exit shows the failure.
+    // The text exceeds the pipe, so this writes the rest as crun reads. Ignores EPIPE, since crun's exit shows the failure.
     const socket = new Socket({ fd, readable: false, writable: true })
     socket.on('error', () => undefined).end(bytes)
     return
@@ -292,7 +292,7 @@ shift
 exec "$@"`
 /** Set also for init, so that a box does not have the score of an agent that its unit protects. */
 const INIT_OOM_SCORE = 0
-/** The most: the OOM killer ends a command, not its box; on a node without memory, not a program of the host or another's pod. */
+/** The maximum, so that the OOM killer spares the init of the box, and, on a node without memory, the host and other pods. */
 const COMMAND_OOM_SCORE = 1000
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 const DEADLINE_MS = 30_000

@@ -13,11 +13,11 @@ export interface ExitWatcher {
    * Returns a function that stops watching.
    */
   watch(pid: number, listener: (status: ChildStatus | null) => void): () => void
-  /** Reaps the child `pid` once it has ended; leaves alone a process that is not a child. */
+  /** Reaps the child `pid` once it has ended. Ignores a process that is not a child. */
   collect(pid: number): void
   /** Reaps ended, unwatched children named `command` that this process inherited from a child that ended. */
   collectStrays(command: string): void
-  /** Reaps ended, unwatched children that ran as one of `users`; returns the pids of those still running. */
+  /** Reaps ended, unwatched children that ran as one of `users`. Returns the pids of those still running. */
   collectOwned(users: UserRange): number[]
   close(): void
 }
@@ -101,8 +101,8 @@ function readChildren(): number[] {
   return readTextIfThere(`/proc/self/task/${process.pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
-// Leaves to Node the children that Node spawned: each leads its own session in our pid and user namespaces. A crun that enters a box does so
-// in a session of its own, too, and leaves that process behind if it is killed, or kills itself, as at the process limit.
+// Leaves the children that Node spawned to Node. Each leads its own session in our pid and user namespaces. A child of crun that enters a
+// box leads its own session, too. If crun is killed, or kills itself, as at the process limit, it leaves this child behind.
 function isStray(pid: number, command: string): boolean {
   const [, name, state, session] = /^\d+ \((.*)\) (\S) \d+ \d+ (\d+)/s.exec(readTextIfThere(`/proc/${pid}/stat`)) ?? []
   return name === command && state === 'Z' && (Number(session) !== pid || isNested(pid) || isOfOtherUsers(pid))
@@ -112,7 +112,7 @@ function isNested(pid: number): boolean {
   return /^NSpid:\t\d+\t/m.test(readTextIfThere(`/proc/${pid}/status`))
 }
 
-// Counts as none of theirs what cannot be read: this runs in timers, where an error would end the process.
+// A process that cannot be read counts as not theirs. This runs in timers, where an error would end the process.
 function isOfOtherUsers(pid: number): boolean {
   try {
     return fs.readlinkSync(`/proc/${pid}/ns/user`) !== fs.readlinkSync('/proc/self/ns/user')

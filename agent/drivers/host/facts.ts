@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import type { HostFacts } from '../../ports/host/facts.ts'
 
-/** Creates the facts of a Linux host, read from /proc and statfs. */
+/** Creates `HostFacts` of a Linux host, which reads /proc and statfs. */
 export function createLinuxHost(): HostFacts {
   return {
     load: () => {
@@ -25,12 +25,12 @@ export function createLinuxHost(): HostFacts {
   }
 }
 
-/** Returns the id of the current boot; processes of another boot are gone. */
+/** Returns the id of the current boot. Processes of another boot are gone. */
 export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 }
 
-// proc_meminfo(5): values are in KiB; MemAvailable is the memory available without swapping.
+// Values of proc_meminfo(5) are in KiB. MemAvailable is the memory available without swapping.
 function readMemory(): { total_bytes: number; used_bytes: number; available_bytes: number } {
   const text = readFileSync('/proc/meminfo', 'utf8')
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024

@@ -3,13 +3,13 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** A cgroup that can be frozen, with all its descendants. */
+/** A cgroup, which freezes with all its descendants. */
 export interface FreezerGroup {
   version: 1 | 2
   path: string
 }
 
-/** The cgroup by which a box is frozen. */
+/** The cgroup that freezes a box. */
 export interface FreezeTarget extends FreezerGroup {
   /** Files with the box's CPU limits. */
   quotas: readonly string[]
@@ -18,13 +18,13 @@ export interface FreezeTarget extends FreezerGroup {
 /** Freezes and thaws boxes. */
 export interface BoxFreezer {
   freezer(boxId: string): FreezeTarget
-  /** Thaws the box and its commands at every level at which they may be frozen. */
+  /** Thaws the box and its commands at every level that may be frozen. */
   thaw(boxId: string): void
 }
 
 /** Paths of a box's cgroups. */
 export interface BoxHomes {
-  /** True if another runtime created them, within those of a pod. */
+  /** True if another runtime created them, within the cgroups of a pod. */
   isPlaced(boxId: string): boolean
   home(boxId: string): string
   execs(boxId: string): string[]
@@ -49,8 +49,8 @@ export function createBoxFreezer(version: 1 | 2, homes: BoxHomes): BoxFreezer {
 }
 
 /**
- * Runs `work` while the box is frozen; always thaws it afterwards. Throws `runtime_unavailable` if the box cannot be frozen, did
- * not stay so, or if it all took longer than `boundMs`.
+ * Runs `work` while the box is frozen, and always thaws it afterwards. Throws `runtime_unavailable` if the box did not freeze, did not stay
+ * frozen, or if the whole call took longer than `boundMs`.
  */
 export async function whileFrozen<T>(target: FreezeTarget, work: () => Promise<T>, boundMs = BOUND_MS): Promise<T> {
   const deadline = performance.now() + boundMs
@@ -65,7 +65,7 @@ export async function whileFrozen<T>(target: FreezeTarget, work: () => Promise<T
   }
 }
 
-/** Freezes a cgroup, which takes effect asynchronously, or thaws it; an absent one is a success. */
+/** Freezes a cgroup, which takes effect asynchronously, or thaws it. An absent one is a success. */
 export function setFrozen({ version, path }: FreezerGroup, isFrozen: boolean): void {
   try {
     if (version === 1) fs.writeFileSync(`${path}/freezer.state`, isFrozen ? 'FROZEN' : 'THAWED')
@@ -87,7 +87,7 @@ async function untilFrozen(target: FreezeTarget, deadline: number): Promise<void
   for (let refilled = begun; !isFrozen(target); ) {
     const now = performance.now()
     if (now > deadline) throw refusal('The processes of the box cannot be stopped now.')
-    // A throttled process freezes only when it runs again, at the end of its period: refill its quota.
+    // A throttled process freezes only when it runs again, at the end of its period, so refill its quota.
     if (now - refilled > REFILL_MS) {
       for (const file of target.quotas) refill(file)
       refilled = performance.now()
@@ -110,13 +110,13 @@ function isFrozen({ version, path }: FreezerGroup): boolean {
   return /^(FROZEN|frozen 1)$/m.test(read(`${path}/${file}`))
 }
 
-// Checks that freezing was not undone, not that all are frozen: a process that has just joined freezes at once.
+// Checks that no process undid the freezing, not that all are frozen. A process that has just joined freezes at once.
 function isFreezing({ version, path }: FreezerGroup): boolean {
   const file = version === 1 ? 'freezer.self_freezing' : 'cgroup.freeze'
   return /^(1|FROZEN)$/m.test(read(`${path}/${file}`))
 }
 
-// A removed cgroup counts as frozen: it has no processes.
+// A removed cgroup counts as frozen, since it has no processes.
 function read(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8')

@@ -4,8 +4,8 @@ import { refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
- * Limits the buffers of TCP and UDP sockets of a version 1 cgroup to a quarter of its memory, at least 16 MiB: unlike version 2, it
- * does not charge them to the memory limit, and does not even count them without a limit of their own.
+ * Limits the buffers of TCP and UDP sockets of a version 1 cgroup to a quarter of its memory, at least 16 MiB. Unlike version 2, it does
+ * not charge them to the memory limit, and does not even count them without their own limit.
  */
 export function limitSockets(path: string): void {
   const file = `${path}/memory.kmem.tcp.limit_in_bytes`
@@ -15,8 +15,8 @@ export function limitSockets(path: string): void {
 }
 
 /**
- * Limits the memory of the cgroup at `path` to `ramMb` MiB without swap. If it uses more, the kernel reclaims its caches, off the
- * main thread. Throws `below_use` with the figures, leaving the limit unchanged, if that is not enough.
+ * Limits the memory of the cgroup at `path` to `ramMb` MiB without swap. If it uses more, the kernel reclaims its caches, off the main
+ * thread. If that is not enough, throws `below_use` with the amounts, and leaves the limit unchanged.
  */
 export async function setMemoryLimit(path: string, ramMb: number, version: 1 | 2): Promise<void> {
   const bytes = ramMb * MIB
@@ -24,7 +24,7 @@ export async function setMemoryLimit(path: string, ramMb: number, version: 1 | 2
   else await setLimitV2(path, bytes)
 }
 
-// A kubelet may set the same limits at the same time, which can make the order wrong: try again in the right one.
+// A kubelet may set the same limits at the same time, which can make the order wrong. Then try again in the right one.
 async function setLimitV1(path: string, bytes: number): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -2,22 +2,22 @@
 export interface MountLine {
   id: number
   parentId: number
-  /** Device number of the filesystem, `major:minor`; with btrfs it differs from that of stat. */
+  /** Device number of the filesystem, `major:minor`. With btrfs it differs from the number in stat. */
   device: string
   /** Path of the mounted directory within the filesystem. */
   root: string
-  /** Mount point as bytes, one character each: a box may use names that are not UTF-8. */
+  /** Mount point as bytes, one character each, because a box may use names that are not UTF-8. */
   rawPath: string
   /** Mount point decoded as UTF-8. */
   path: string
   readOnly: boolean
   /** Type of the filesystem, such as `btrfs`. */
   type: string
-  /** What is mounted, such as a device's path. */
+  /** Source of the mount, such as a device's path. */
   source: string
-  /** Options of the filesystem, comma-separated: those of an overlay name its layers. */
+  /** Options of the filesystem, comma-separated. The options of an overlay name its layers. */
   superOptions: string
-  /** Numbers of its peer group and of that which it receives mounts from; null: none. */
+  /** Numbers of its peer group and of the group that it receives mounts from. Null for none. */
   peerGroup: number | null
   masterGroup: number | null
 }
@@ -52,7 +52,7 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
 
 /** Maps paths within a filesystem to paths of the host. */
 export interface TreePaths {
-  /** Returns the host path of the path `root` within the filesystem; null if the known mount does not show it. */
+  /** Returns the host path of the path `root` within the filesystem, or null if the known mount does not show it. */
   hostPath(root: string): string | null
 }
 

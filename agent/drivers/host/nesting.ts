@@ -3,8 +3,8 @@ import { runOk } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
- * Returns the mounts of a box with nesting beside those of every box: `/dev/net/tun`, if every user of the host may open it; with cgroups
- * of version 1 an empty directory for them, by which runtimes know the version.
+ * Returns the mounts that a box with nesting has beside those in every box. These are `/dev/net/tun`, if every user of the host may open
+ * it, and, with cgroups of version 1, an empty directory, by which container runtimes detect the version.
  */
 export function nestingMounts(cgroupVersion: 1 | 2): NestingMount[] {
   const tun = { destination: TUN, type: 'bind', source: TUN, options: ['bind', 'nosuid', 'noexec'] }
@@ -14,14 +14,14 @@ export function nestingMounts(cgroupVersion: 1 | 2): NestingMount[] {
 }
 
 /**
- * Mounts of the system that a box with nesting has a second time, by their paths: without what hides parts of them. The kernel lets a
- * nested user namespace mount /proc and /sys only where its owner sees all of one.
+ * Second mounts of the system in a box with nesting, by their paths. Nothing hides parts of them. The kernel lets a nested user namespace
+ * mount /proc and /sys only where its owner sees a complete one.
  */
 export const WHOLE_COPIES = { '/proc': '/dev/boxyard/proc', '/sys': '/dev/boxyard/sys' } as const
 
 /**
- * Bounds the namespaces that can exist below a user namespace at once, counted with those nested in it. Nothing in the namespace can
- * raise the bounds, for which it takes CAP_SYS_RESOURCE there.
+ * Limits the namespaces that can exist below a user namespace at once, counted with those nested in it. No process in the namespace can
+ * raise the limits, because that requires CAP_SYS_RESOURCE there.
  */
 export async function boundNamespaces(userNamespace: string): Promise<void> {
   const bounds = Object.entries(NAMESPACES_MAX).map(([kind, count]) => `${kind}=${count}`)
@@ -29,8 +29,8 @@ export async function boundNamespaces(userNamespace: string): Promise<void> {
 }
 
 /**
- * Capabilities of root in a box with nesting, beside those of every box, in its user namespace alone: to mount and to configure
- * its network. The last two are among Docker's defaults for containers, which cannot give what they lack; they allow nothing here.
+ * Additional capabilities of root in a box with nesting, only in its user namespace. They allow it to mount and to configure its network.
+ * The last two are among Docker's defaults for containers, which cannot give capabilities that they lack. They allow nothing here.
  */
 export const NESTING_CAPABILITIES = ['SYS_ADMIN', 'NET_ADMIN', 'MKNOD', 'AUDIT_WRITE'].map((name) => `CAP_${name}`)
 

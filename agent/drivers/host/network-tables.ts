@@ -5,21 +5,21 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /** Entries of network namespaces in kernel tables that all namespaces of the host share. */
 export interface TableUse {
-  /** Entries for ARP and IPv6 neighbours, without permanent ones, which are not counted against the table. */
+  /** Entries for ARP and IPv6 neighbours, without permanent ones, which do not count against the table. */
   neighbours: number
-  /** Tracked connections. They take some 700 bytes each, which the kernel charges to nobody. */
+  /** Tracked connections. They take about 700 bytes each, which the kernel charges to no cgroup. */
   connections: number
 }
 
 /** The state of the shared tables. */
 export interface TablesRead {
-  /** Most entries of the table of neighbours (`gc_thresh3`): beyond it nothing of the host resolves an address. */
+  /** Maximum of entries in the table of neighbours (`gc_thresh3`). Beyond it no program of the host can resolve an address. */
   neighboursMax: number
   /** `nf_conntrack_max`. The kernel applies it to each namespace separately. */
   connectionsMax: number
-  /** The table of neighbours is at three quarters of its bound. */
+  /** The table of neighbours is at three quarters of its limit. */
   isNeighbourTableFull: boolean
-  /** One table is at a quarter of its bound: it has to be seen whose the entries are. */
+  /** If true, one table is at a quarter of its limit, and the agent must find out who owns the entries. */
   isFilling: boolean
 }
 
@@ -39,7 +39,7 @@ export function readTables(): TablesRead {
   }
 }
 
-/** Returns how many neighbours the host remembers, in all its namespaces and without those of boxes' links, and the most it may (`gc_thresh3`). */
+/** Returns how many neighbours the host remembers, in all its namespaces but without the links of boxes, and the maximum (`gc_thresh3`). */
 export function neighbourTable(family: 'ipv4' | 'ipv6'): { entries: number; most: number } {
   const most = Number(tryReadText(`/proc/sys/net/${family}/neigh/default/gc_thresh3`)) || NEIGHBOURS_MAX
   const entries = parseTableEntries(tryReadText(`/proc/net/stat/${family === 'ipv4' ? 'arp' : 'ndisc'}_cache`))
@@ -49,7 +49,7 @@ export function neighbourTable(family: 'ipv4' | 'ipv6'): { entries: number; most
   return { entries: Math.max(0, entries - permanent), most }
 }
 
-/** A network namespace, and a path at which it was found. A box may have put another file there since. */
+/** A network namespace, and a path that led to it. A box may have put another file there since. */
 export interface NamespacePlace {
   inode: number
   path: string
@@ -59,7 +59,7 @@ export interface NamespacePlace {
 export class HeldNamespaces {
   readonly #fds: readonly number[]
 
-  /** Leaves out those that are gone. */
+  /** Leaves out namespaces that are gone. */
   constructor(places: readonly NamespacePlace[]) {
     this.#fds = places.flatMap((place) => openNamespace(place) ?? [])
   }
@@ -77,7 +77,7 @@ export class HeldNamespaces {
 
   /**
    * Takes their links down, which removes their neighbours. A packet that waits for a neighbour keeps its namespace and the entry, for as
-   * long as the box has set, also once no process is left.
+   * long as the box has set, even once no process is left.
    */
   async takeDown(): Promise<void> {
     await this.#runEach(TAKE_DOWN)
@@ -97,7 +97,7 @@ export class HeldNamespaces {
   }
 }
 
-// Opens no file itself, so that no device or pipe at the path is touched.
+// Opens no file itself, so that it touches no device or pipe at the path.
 function openNamespace({ inode, path }: NamespacePlace): number | null {
   try {
     const fd = fs.openSync(path, O_PATH)
@@ -116,7 +116,7 @@ export function parseTableEntries(text: string): number {
   return Number.parseInt(text.split('\n')[1] ?? '', 16) || 0
 }
 
-/** Parses the number of objects of a cache in /proc/slabinfo; 0 if it has none. */
+/** Parses the number of objects of a cache in /proc/slabinfo, or returns 0 if it has none. */
 export function parseSlab(slabInfo: string, cache: string): number {
   const line = slabInfo.split('\n').find((each) => each.startsWith(`${cache} `))
   return Number(line?.split(/\s+/)[1]) || 0

@@ -3,7 +3,7 @@ import { MASKED_PATHS } from './masked-paths.ts'
 import { NESTING_CAPABILITIES, nestingMounts } from './nesting.ts'
 import { TERMINALS_PER_BOX } from './terminals.ts'
 
-/** Host resources of a box's container; all paths are host paths. */
+/** Host resources of a box's container. All paths are host paths. */
 export interface BoxParts {
   /** Idmapped mount of the root tree. */
   stagedRoot: string
@@ -19,7 +19,7 @@ export interface BoxParts {
   cgroupVersion: 1 | 2
 }
 
-/** The part of a box's specification in its container's configuration; in a pod the hostname is the pod's. */
+/** The part of a box's specification in its container's configuration. In a pod the hostname is the pod's. */
 export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string; nesting?: boolean; shmMb?: number }
 
 /** User that a command runs as, with ids of the box's user namespace. */
@@ -28,7 +28,7 @@ export interface BoxUser {
   gid: number
   additionalGids: readonly number[]
   name: string | null
-  /** Absolute home path from passwd; need not exist. */
+  /** Absolute home path from passwd, which need not exist. */
   home: string
 }
 
@@ -86,7 +86,7 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
       maskedPaths: [...MASKED_PATHS, ...MASKED_FILESYSTEMS[isNesting ? 2 : parts.cgroupVersion]],
       // Root of a box with nesting could undo it, and needs the settings of its network.
       readonlyPaths: isNesting ? [] : READONLY_PATHS,
-      // Passes the mounts and unmounts of volumes on to the mount namespaces of containers in the box.
+      // Propagates the mounts and unmounts of volumes to the mount namespaces of containers in the box.
       ...(isNesting ? { rootfsPropagation: 'shared' } : {}),
     },
   }
@@ -105,8 +105,8 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
 }
 
 /**
- * Builds the OCI process of a command. USER and HOME default to those of the user; PATH, LANG and, with a terminal, TERM and COLORTERM have
- * fixed defaults. Pure.
+ * Builds the OCI process of a command. USER and HOME default to the values of the user. PATH, LANG and, with a terminal, TERM and COLORTERM
+ * have fixed defaults. Pure.
  */
 export function buildExecProcess(
   request: ExecRequest & { cwd: string; nesting?: boolean },
@@ -139,7 +139,7 @@ export function buildExecProcess(
   }
 }
 
-/** Builds the configuration of a container that is never started and only makes crun compile `seccomp`. */
+/** Builds the configuration of a container that never starts and only makes crun compile `seccomp`. */
 export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
   return {
     ociVersion: '1.0.2',
@@ -159,7 +159,7 @@ export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
 
 /** Annotation with a compiled seccomp filter in base64, which crun loads. */
 export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
-/** Path of the reaper in a box: on a tmpfs, so that it leaves nothing in the root. */
+/** Path of the reaper in a box. It is on a tmpfs, so that it leaves nothing in the root. */
 export const INIT_PATH = '/dev/boxyard/init'
 /** The mount of POSIX shared memory. */
 export const SHARED_MEMORY = { destination: '/dev/shm', type: 'tmpfs', source: 'shm' } as const
@@ -246,9 +246,9 @@ const NO_CORE = [{ type: 'RLIMIT_CORE', soft: 0, hard: 0 }]
 // crun loads the compiled filter of the annotation, but only if there is a seccomp section.
 const STUB_SECCOMP = { defaultAction: 'SCMP_ACT_ALLOW' }
 
-// Docker's defaults without AUDIT_WRITE and MKNOD. The last three are for programs whose files have them, as fping, Vault and compositors do: the
-// kernel starts none whose file has a capability that the bounding set lacks (EPERM). IPC_LOCK and SYS_NICE give nothing here but
-// rights over processes and memory segments of the box, and what NET_RAW gives the filter of system calls takes again.
+// Docker's defaults without AUDIT_WRITE and MKNOD. The last three are for programs whose files have them, as fping, Vault and compositors
+// do. The kernel starts no program whose file has a capability that the bounding set lacks (EPERM). IPC_LOCK and SYS_NICE only give rights
+// over processes and memory segments of the box. The filter of system calls takes back the rights of NET_RAW.
 const CAPABILITIES = [
   ...[
     'CHOWN',

@@ -4,18 +4,18 @@ import { repeat } from '../../../shared/repeat.ts'
 export interface OomKills {
   /** Counts all OOM kills of a box. */
   count(boxId: string): number
-  /** Returns true if a kill seen now may be an OOM kill: the count exceeds `since` and last rose within 2 s. */
+  /** Returns true if a kill seen now may be an OOM kill, which means that the count exceeds `since` and last rose within 2 s. */
   isRecent(boxId: string, since: number): boolean
   forget(boxId: string): void
-  /** Counts the kills in all boxes since each was first counted here, reading the counters of those that were not forgotten. */
+  /** Counts the kills in all boxes, each since its first count here. Reads the counters of all boxes except forgotten ones. */
   total(): number
-  /** Polls the counter of a box every second, so that kills are seen in time. Returns a function that stops it. */
+  /** Polls the counter of a box every second, so that it notices kills in time. Returns a function that stops it. */
   watch(boxId: string): () => void
 }
 
 /**
- * `read` returns the kernel's counter of a box, or null for a box without one; while it throws, the last count stands. `now` is in ms. Kills
- * are found by polling only.
+ * `read` returns the kernel's counter of a box, or null for a box without one. While it throws, the last count remains. `now` is in ms.
+ * Only polling finds kills.
  */
 export function createOomKills(read: (boxId: string) => number | null, now: () => number): OomKills {
   const seen = new Map<string, { count: number; roseAt: number }>()
@@ -25,7 +25,7 @@ export function createOomKills(read: (boxId: string) => number | null, now: () =
     const count = readOr(before?.count ?? 0, () => read(boxId))
     if (count === null) return before ?? { count: 0, roseAt: now() }
     if (before?.count === count) return before
-    // A box that was started again counts from 0.
+    // A restarted box counts from 0.
     if (before !== undefined) total += count - (count > before.count ? before.count : 0)
     const state = { count, roseAt: now() }
     seen.set(boxId, state)
@@ -46,7 +46,7 @@ export function createOomKills(read: (boxId: string) => number | null, now: () =
   }
 }
 
-// The end of a command asks, too, and must be recorded whatever cannot be read.
+// The end of a command also reads the counter. The agent must record that end even if it cannot read the counter.
 function readOr(known: number, read: () => number | null): number | null {
   try {
     return read()

@@ -1,4 +1,4 @@
-/** System calls that only boxes with nesting may make: namespaces, mounts of what the kernel offers to user namespaces, and host names. */
+/** System calls that only boxes with nesting may make: namespaces, mounts that the kernel offers to user namespaces, and host names. */
 export const NESTING_CALLS = [
   ...['clone', 'clone3', 'unshare', 'setns', 'sethostname', 'setdomainname'],
   ...['mount', 'umount', 'umount2', 'pivot_root', 'open_tree', 'open_tree_attr', 'move_mount', 'mount_setattr'],
@@ -11,5 +11,5 @@ export const NESTING_CALLS = [
  */
 export const NESTING_NETLINK_PROTOCOLS = [0, 4, 9, 12, 15, 16]
 
-/** Calls that fail with ENOSYS in boxes with nesting: container runtimes go on without keyrings then, but not after EPERM. */
+/** Calls that fail with ENOSYS in boxes with nesting, because container runtimes then continue without keyrings, but not after EPERM. */
 export const KEYRING_CALLS = ['keyctl', 'add_key', 'request_key']

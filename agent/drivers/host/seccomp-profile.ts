@@ -17,9 +17,10 @@ export interface SeccompProfile {
 }
 
 /**
- * Builds the filter of boxes: what Docker allows a container without CAP_SYS_ADMIN, except btrfs ioctls, new namespaces,
- * kernel AIO, and socket families other than unix, inet, inet6 and netlink. All else fails with EPERM; clone3 with ENOSYS, so that
- * libc falls back to clone, whose flags a filter can inspect. With `nesting` namespaces and mounts are allowed (`seccomp-nesting.ts`).
+ * Builds the filter of boxes. It allows the calls that Docker allows a container without CAP_SYS_ADMIN, with exceptions. The exceptions are
+ * btrfs ioctls, new namespaces, kernel AIO, and socket families other than unix, inet, inet6 and netlink. All other calls fail with EPERM.
+ * clone3 fails with ENOSYS, so that libc falls back to clone, whose flags a filter can inspect. With `nesting`, namespaces and mounts are
+ * allowed (`seccomp-nesting.ts`).
  */
 export function buildSeccompProfile(machine: NodeJS.Architecture, { nesting = false } = {}): SeccompProfile {
   const isArm = machine === 'arm64'
@@ -33,9 +34,9 @@ export function buildSeccompProfile(machine: NodeJS.Architecture, { nesting = fa
       ...allowIfArgument('personality', ALLOWED_PERSONALITIES),
       ...allowIfArgument('ioctl', ALLOWED_BTRFS_IOCTLS, 1),
       ...allowOtherIoctls(BTRFS_IOCTL_TYPE),
-      // Kernel AIO contexts are limited host-wide; programs fall back to other I/O on ENOSYS.
+      // The kernel limits AIO contexts host-wide. Programs fall back to other I/O on ENOSYS.
       { names: words(KERNEL_AIO), action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
-      // socketcall hides its arguments behind a pointer: 32-bit programs use socket() itself since Linux 4.3.
+      // socketcall hides its arguments behind a pointer. 32-bit programs use socket() itself since Linux 4.3.
       { names: ['socketcall'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
     ],
   }
@@ -82,7 +83,7 @@ function allowIfArgument(name: string, values: readonly number[], index = 0): Se
 function allowSockets(types: readonly number[]): SeccompRule[] {
   return INTERNET_FAMILIES.flatMap((family) =>
     types.map((type): SeccompRule => {
-      // The kernel takes the type from the lowest four bits; above are flags.
+      // The kernel reads the type from the lowest four bits. The bits above are flags.
       const typed = { index: 1, value: 0xf, valueTwo: type, op: 'SCMP_CMP_MASKED_EQ' as const }
       return {
         names: ['socket'],
@@ -112,7 +113,10 @@ function allowOptions(): SeccompRule[] {
   return [...otherLevels, ...others]
 }
 
-/** Returns the blocks, as masks with their values, that make up 0–127 without `excluded`: in each, one bit is another and lower ones are free. */
+/**
+ * Returns the blocks, as masks with their values, that make up 0–127 without `excluded`. In each block one bit differs and lower bits are
+ * free.
+ */
 function blocksBeside(excluded: number): { value: number; valueTwo: number }[] {
   return Array.from({ length: OPTION_BITS }, (_, bit) => {
     const mask = (WHOLE - ((1 << bit) - 1)) >>> 0
@@ -139,7 +143,7 @@ function words(table: string): string[] {
 const EPERM = 1
 const ENOSYS = 38
 const BTRFS_IOCTL_TYPE = 0x94
-// FICLONE, FICLONERANGE, FIDEDUPERANGE: reflink copies stay inside the box's own subvolume.
+// FICLONE, FICLONERANGE, FIDEDUPERANGE. Reflink copies stay inside the box's own subvolume.
 const ALLOWED_BTRFS_IOCTLS = [0x40049409, 0x4020940d, 0xc0189436]
 const AF_NETLINK = 16
 const LOCAL_FAMILIES = [1, AF_NETLINK]

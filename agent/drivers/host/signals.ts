@@ -3,8 +3,8 @@ import { openPid, signalPid } from '../../lib/syscalls/events.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
- * Signals the processes that `list` returns, safe against pid reuse: opens a pidfd of each, then signals it only if `list` still
- * has the pid. Returns the pids signalled.
+ * Signals the processes that `list` returns, safe against pid reuse. Opens a pidfd of each, then signals it only if `list` still has the
+ * pid. Returns the pids signalled.
  */
 export function signalMembers(list: () => number[], signal: NodeJS.Signals): number[] {
   const signalled: number[] = []
@@ -21,7 +21,7 @@ export function signalMembers(list: () => number[], signal: NodeJS.Signals): num
   return signalled
 }
 
-/** Signals the process group led by the unreaped child `pid`; returns false if it has no processes left. */
+/** Signals the process group led by the unreaped child `pid`. Returns false if it has no processes left. */
 export function signalSession(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(-pid, signal)
@@ -37,7 +37,7 @@ function openPids(pids: readonly number[]): { pid: number; fd: number }[] {
     try {
       return [{ pid, fd: openPid(pid) }]
     } catch (error) {
-      // The process is gone, or the pid is that of a thread whose main thread ended.
+      // The process is gone, or the pid belongs to a thread whose main thread ended.
       if (isErrno(error, 'ESRCH', 'EINVAL', 'ENOENT')) return []
       throw error
     }

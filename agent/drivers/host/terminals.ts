@@ -6,13 +6,13 @@ import type { RuntimeProblem } from '../../ports/boxes/problems.ts'
 /** Terminals (pseudo-terminal pairs) of a box at once, the `max` of its devpts mount. Each may hold 100 KiB of uncharged kernel memory. */
 export const TERMINALS_PER_BOX = 64
 
-/** `kernel.pty.max`, and `kernel.pty.reserve`: how many of those only the host's own devpts may take. */
+/** `kernel.pty.max`, and `kernel.pty.reserve`, which is the part that only the host's own devpts can use. */
 export interface TerminalLimits {
   max: number
   reserve: number
 }
 
-/** Returns the host's limits of terminals; null where /proc does not tell them. */
+/** Returns the host's limits of terminals, or null where /proc does not have them. */
 export function readTerminalLimits(): TerminalLimits | null {
   const [max, reserve] = ['max', 'reserve'].map((name) => Number.parseInt(tryReadText(`${DIRECTORY}/${name}`), 10))
   return max === undefined || reserve === undefined || Number.isNaN(max + reserve) ? null : { max, reserve }
@@ -23,7 +23,7 @@ export function wantedTerminals(boxes: number, { reserve }: Pick<TerminalLimits,
   return boxes * TERMINALS_PER_BOX + reserve
 }
 
-/** Raises `kernel.pty.max` so that each of `boxes` boxes can have its terminals; never lowers it. A failure is only logged. */
+/** Raises `kernel.pty.max` so that each of `boxes` boxes can have its terminals, and never lowers it. Only logs a failure. */
 export function raiseTerminals(boxes: number, logger: Logger): void {
   const limits = readTerminalLimits()
   if (limits === null || limits.max >= wantedTerminals(boxes, limits)) return

@@ -3,7 +3,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import type { CgroupLayout } from './cgroup/layout.ts'
 
-/** Reads the usage of a box from its cgroups (`home` below each hierarchy) and its init `pid`; returns null if it is gone. */
+/** Reads the usage of a box from its cgroups (`home` below each hierarchy) and its init `pid`. Returns null if it is gone. */
 export function readUsage(layout: CgroupLayout, home: (root: string) => string, pid: number): BoxUsage | null {
   const { version, cpuacct } = layout
   const isV1 = version === 1
@@ -24,7 +24,7 @@ export function readUsage(layout: CgroupLayout, home: (root: string) => string, 
   }
 }
 
-/** Reads the CPU seconds of a box since its start from its cgroup; null if it is gone, or the host does not count them. */
+/** Reads the CPU seconds of a box since its start from its cgroup. Returns null if it is gone, or the host does not count them. */
 export function readCpuSeconds({ version, cpuacct }: CgroupLayout, home: (root: string) => string): number | null {
   if (cpuacct === null) return null
   try {

@@ -20,19 +20,19 @@ import { type ProcessRoom, readProcessRoom } from './process-room.ts'
 /** The cgroups of one instance's boxes: at `<base>/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer, BoxDisk {
   readonly version: 1 | 2
-  /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
+  /** Sets the path of a box's cgroups below each hierarchy, created by another runtime. Null restores the agent's own. */
   place(boxId: string, path: string | null): void
   /** Creates the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
-  /** Gives a running box that an older version started what boxes of this version have. */
+  /** Gives a running box that an older version started the settings that boxes of this version have. */
   upgrade(boxId: string): void
-  /** Binds running boxes to other CPUs where some are busier than others, by what was used since the last call. */
+  /** Rebinds running boxes to other CPUs where some are busier than others, by the usage since the last call. */
   balanceCpus(): void
-  /** Returns the box's directory in each version 1 hierarchy that counts or limits, by controller; null with version 2. */
+  /** Returns the box's directory in each version 1 hierarchy that counts or limits, by controller. Returns null with version 2. */
   directories(boxId: string): Record<string, string> | null
   /**
-   * Lets a box whose init is `init` make cgroups of its own, owned by host id `owner`. Does nothing with version 1, whose control files
-   * the kernel does not bound for those it is delegated to.
+   * Lets a box whose init is `init` create its own cgroups, owned by host id `owner`. Does nothing with version 1, because the kernel does
+   * not restrict what a delegate may write to its control files.
    */
   delegate(boxId: string, to: { owner: number; init: number }): void
   /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
@@ -40,7 +40,7 @@ export interface BoxCgroups extends BoxFreezer, BoxDisk {
   /** Sets the box's CPU limit, in CPUs, and binds it to as many. */
   setCpus(boxId: string, cpus: number): void
   /**
-   * Raises the limits of the parent cgroup, such as a pod's, to at least those that the box is about to get. Never lowers them: the
+   * Raises the limits of the parent cgroup, such as a pod's, to at least those that the box is about to get. Never lowers them. The
    * parent's owner, a kubelet, does that itself, in an order that it derives from the current values.
    */
   raiseParent(boxId: string, limits: { cpus: number; ramMb: number }): void
@@ -48,33 +48,35 @@ export interface BoxCgroups extends BoxFreezer, BoxDisk {
   entrances(boxId: string, exec?: string): string[]
   createExec(boxId: string, exec: string): void
   /**
-   * Moves the processes that a command left running to the box's own cgroup and removes the command's; an absent one is a success.
-   * Throws if that takes more than 20 rounds.
+   * Moves the processes that a command left running to the box's own cgroup and removes the command's. Succeeds if it is absent. Throws if
+   * that takes more than 20 rounds.
    */
   dissolveExec(boxId: string, exec: string): Promise<void>
   execs(boxId: string): string[]
   /** Lists the host process ids of the box, including its commands. */
   processes(boxId: string): number[]
   execProcesses(boxId: string, exec: string): number[]
-  /** Sends SIGKILL to all processes in the command's cgroup, including those forked meanwhile. */
+  /** Sends SIGKILL to all processes in the command's cgroup, including any forked during the call. */
   killExec(boxId: string, exec: string): void
   /** Sends SIGKILL to all processes of the box, and thaws it. */
   kill(boxId: string): void
-  /** Reads the usage of a box whose init is process `pid`; returns null if it is gone. */
+  /** Reads the usage of a box whose init is process `pid`, or returns null if it is gone. */
   usage(boxId: string, pid: number): BoxUsage | null
   /** Returns the number of OOM kills in the box. */
   oomKills(boxId: string): number
-  /** Returns the number of OOM kills in a command's own cgroup; null where that has no counter, as with version 1 and without nesting. */
+  /**
+   * Returns the number of OOM kills in a command's own cgroup, or null where that has no counter, as with version 1 and without nesting.
+   */
   execOomKills(boxId: string, exec: string): number | null
-  /** Returns the number of OOM kills in all boxes, since each was first asked about. */
+  /** Returns the number of OOM kills in all boxes, each counted since the first call for it. */
   totalOomKills(): number
-  /** Reads how many processes the box may have, and what the kernel refused; with `exec` also in the cgroup of that command. */
+  /** Reads how many processes the box can have, and how many the kernel refused. With `exec`, includes the cgroup of that command. */
   processRoom(boxId: string, exec?: string): ProcessRoom
-  /** Returns true if a SIGKILL seen just now may be an OOM kill; `since` is the earlier value of `oomKills`. */
+  /** Returns true if a SIGKILL seen just now may be an OOM kill. `since` is the earlier value of `oomKills`. */
   isOutOfMemory(boxId: string, since: number): boolean
   /** Polls the OOM kills, so that `isOutOfMemory` knows their time. Returns a function that stops it. */
   watchMemory(boxId: string): () => void
-  /** Removes the box's cgroups; returns false if a process is left in one. Absent ones are a success. */
+  /** Removes the box's cgroups. Returns false if a process remains in one. Absent cgroups are a success. */
   remove(boxId: string): boolean
   /** Lists the ids of boxes that have a cgroup in any hierarchy. */
   list(): string[]
@@ -83,13 +85,13 @@ export interface BoxCgroups extends BoxFreezer, BoxDisk {
 }
 
 export interface CgroupOptions {
-  /** Path of a cgroup that is ours, below which those of boxes are; default: the root of each hierarchy. */
+  /** Path of our own cgroup, which contains the cgroups of boxes. Default: the root of each hierarchy. */
   base?: string
-  /** False: boxes may use all CPUs of the host, within their limit; default true. */
+  /** If false, boxes use all CPUs of the host, within their limit. Default: true. */
   bindsCpus?: boolean | undefined
 }
 
-/** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
+/** Creates the cgroups of instance `instanceId`. With version 2, also enables their controllers. */
 export function createBoxCgroups(layout: CgroupLayout, instanceId: string, options: CgroupOptions = {}): BoxCgroups {
   const [roots, required] = [rootsOf(layout), requiredRootsOf(layout)]
   const isV1 = layout.version === 1
@@ -150,7 +152,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     processRoom: (boxId, exec) =>
       readProcessRoom(home(layout.pids, boxId), exec === undefined || isV1 ? [] : [execHome(boxId, exec)]),
     remove: (boxId) => {
-      // The last look: the counter goes with the cgroup.
+      // Reads the counter a last time, because it disappears with the cgroup.
       kills.oomKills(boxId)
       const paths = [...below(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
@@ -216,7 +218,7 @@ function killGroup(path: string, isV1: boolean): void {
   try {
     signalMembers(() => readProcesses(path), 'SIGKILL')
   } finally {
-    // Another follower of the command may have removed the empty cgroup meanwhile.
+    // Another follower of the command may have removed the empty cgroup by now.
     setFrozen({ version: 1, path }, false)
   }
 }
@@ -224,7 +226,7 @@ function killGroup(path: string, isV1: boolean): void {
 async function dissolve(path: string, into: string, version: 1 | 2): Promise<void> {
   for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
     if (removeDirectory(path)) return
-    // Freezes the cgroup, because processes may fork faster than they are moved; moved ones thaw.
+    // Freezes the cgroup, because processes may fork faster than they are moved. Moved processes thaw.
     const isFrozen = attempt >= FREE_ATTEMPTS
     try {
       if (isFrozen) await freezeSoon({ version, path })

@@ -5,22 +5,22 @@ import { type CgroupLayout, controllerHomes } from './layout.ts'
 import { cpusOf } from './limits.ts'
 import { moveInto } from './paths.ts'
 
-/** The CPUs that boxes are bound to; of boxes in a pod those are the kubelet's business. */
+/** The CPUs that boxes are bound to. The kubelet manages them for boxes in a pod. */
 export interface BoxCpus {
-  /** Gives a box, whose cgroups exist, all CPUs until it is bound: it starts quicker. */
+  /** Gives a box, whose cgroups exist, all CPUs until it is bound, so that it starts faster. */
   admit(boxId: string): void
   bind(boxId: string, cpus: number): void
   forget(boxId: string): void
-  /** Tests whether a box has a cgroup in the hierarchy mounted at `root`. */
+  /** Returns true if a box has a cgroup in the hierarchy mounted at `root`. */
   hasGroup(root: string, boxId: string): boolean
-  /** Binds a running box that an older version started without. */
+  /** Binds a running box that an older version started without binding. */
   upgrade(boxId: string): void
   balanceCpus(): void
   directories(boxId: string): Record<string, string> | null
 }
 
 interface BoxCpusOptions {
-  /** The cgroup above those of the boxes, below the mount point of each hierarchy. */
+  /** The parent cgroup of the boxes, below the mount point of each hierarchy. */
   parent: string
   home(root: string, boxId: string): string
   /** True for a box in a pod. */
@@ -29,7 +29,7 @@ interface BoxCpusOptions {
   bindsCpus: boolean
 }
 
-/** Opens the CPU sets of an instance's boxes, whose cgroups are prepared. */
+/** Opens the CPU sets of an instance's boxes. Their parent cgroups must be prepared. */
 export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxCpus {
   const { parent, home, isPlaced, processes, bindsCpus } = options
   const { version, cpu, cpuset, blkio } = layout

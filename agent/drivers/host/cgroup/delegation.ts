@@ -2,9 +2,9 @@ import fs from 'node:fs'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 
 /**
- * Delegates a box's cgroup of version 2 to host id `owner`, so that programs in the box make cgroups below it, and moves `init` out
- * of it, since a cgroup with controllers below has no processes of its own. The limits of the cgroup itself stay with the host's root.
- * So do the limits on the number and depth of the cgroups below, and the choice of their controllers. Throws if init has ended.
+ * Delegates a box's cgroup of version 2 to host id `owner`, so that programs in the box can make cgroups below it. Moves `init` out of it,
+ * since a cgroup with controllers below has no processes of its own. The limits of the cgroup itself stay with the host's root. The same
+ * applies to the limits on the number and depth of the cgroups below, and the choice of their controllers. Throws if init has ended.
  */
 export function delegateCgroup(path: string, { owner, init }: { owner: number; init: number }): void {
   fs.mkdirSync(`${path}/${INIT_LEAF}`)
@@ -16,8 +16,8 @@ export function delegateCgroup(path: string, { owner, init }: { owner: number; i
 }
 
 /**
- * Takes the choice of controllers back from a running box that an older version delegated it to, and the controller `io` from all
- * cgroups below. Does nothing for any other box. Throws if the box enables `io` faster than it is disabled.
+ * Takes the choice of controllers back from a running box that got it from an older version, and the controller `io` from all cgroups
+ * below. Does nothing for any other box. Throws if the box enables `io` faster than this disables it.
  */
 export function retakeControllers(path: string): void {
   const file = `${path}/${CONTROL}`
@@ -51,13 +51,13 @@ function control(file: string, change: string): boolean {
   }
 }
 
-/** Returns the cgroup in which processes of a box's cgroup may be: that of init, if it is delegated. */
+/** Returns the cgroup that processes of a box can join, which is init's if the box's cgroup is delegated. */
 export function processHome(path: string): string {
   const leaf = `${path}/${INIT_LEAF}`
   return fs.existsSync(leaf) ? leaf : path
 }
 
-/** Tests whether a cgroup below a box's is one of the agent's for a command, and not one that the box made. */
+/** Returns true if a cgroup below a box's is one of the agent's for a command, and not one that the box made. */
 export function isOfCommand(path: string): boolean {
   return !path.endsWith(`/${INIT_LEAF}`) && fs.statSync(path, { throwIfNoEntry: false })?.uid === 0
 }
@@ -82,14 +82,14 @@ function childrenOf(path: string): string[] {
 // The name that lxcfs takes for the cgroup above it, whose limits and use are the box's.
 const INIT_LEAF = 'init.scope'
 const CONTROL = 'cgroup.subtree_control'
-// Of those that the kernel lists in /sys/kernel/cgroup/delegate only what moves processes.
+// Only the files that move processes, of all files that the kernel lists in /sys/kernel/cgroup/delegate.
 const DELEGATED_FILES = ['cgroup.procs', 'cgroup.threads']
 const DELEGATED_CONTROLLERS = ['cpuset', 'cpu', 'memory', 'pids']
 const RETAKE_ROUNDS = 20
 const LINKS_OF_LEAF = 2
 /**
- * Maximum number of cgroups below a box's cgroup, the cgroups of its commands included. Linux 6.12 takes 20 KiB for each, and 22 KiB for each
- * pressure trigger, and charges no cgroup for that. The agent reads all of them, at some 60 µs each, when it stops the box.
+ * Maximum number of cgroups below a box's cgroup, the cgroups of its commands included. Linux 6.12 takes 20 KiB for each, and 22 KiB for
+ * each pressure trigger, and charges no cgroup for that. The agent reads all of them, at about 60 µs each, when it stops the box.
  */
 export const DESCENDANTS_MAX = 256
 const DEPTH_MAX = 16

@@ -4,25 +4,25 @@ import { parseMountInfo } from '../mount-info.ts'
 import type { CgroupLayout } from './layout.ts'
 import { moveInto } from './paths.ts'
 
-/** What a box has read and written on the disk, together, since its counters began. */
+/** Sum of disk reads and writes of a box since its counters began. */
 export interface DiskCounters {
   bytes: number
   operations: number
 }
 
-/** Counts what boxes do with the disk. */
+/** Counts disk I/O of boxes. */
 export interface BoxDisk {
   /**
-   * Counts from now on what a box, whose cgroups exist, does with the disk that `path` is on. With version 1 of cgroups, what is only
-   * buffered counts for nobody. Throws where this host does not count it.
+   * Starts to count the I/O of a box, whose cgroups exist, on the disk of `path`. With version 1 of cgroups, buffered writes are charged to
+   * no box. Throws where this host does not count it.
    */
   countDisk(boxId: string, path: string): void
-  /** Reads the counters of a box; zero if it is gone or not counted. */
+  /** Reads the counters of a box, or zero if it is gone or not counted. */
   diskCounters(boxId: string): DiskCounters
 }
 
 interface BoxGroups {
-  /** The cgroup above those of the boxes, below the mount point of each hierarchy. */
+  /** The parent cgroup of all boxes, below the mount point of each hierarchy. */
   parent: string
   home(root: string, boxId: string): string
   /** True for a box in a pod, whose cgroups another runtime makes. */
@@ -30,7 +30,7 @@ interface BoxGroups {
   processes(boxId: string): number[]
 }
 
-/** Opens the disk counters of an instance's boxes. Makes cgroups for those alone that are to be counted. */
+/** Opens the disk counters of an instance's boxes. Creates cgroups only for boxes that are counted. */
 export function openBoxDisk({ version, blkio }: CgroupLayout, groups: BoxGroups): BoxDisk {
   if (blkio === null) return { countDisk: refuse, diskCounters: () => ({ bytes: 0, operations: 0 }) }
   const home = (boxId: string): string => groups.home(blkio, boxId)
@@ -56,8 +56,8 @@ export function openBoxDisk({ version, blkio }: CgroupLayout, groups: BoxGroups)
 }
 
 /**
- * Returns the counts of a version 2 `io.stat`: those of the device with the most, since what passes a loop device is counted again at
- * the disk below it. Pure.
+ * Returns the counts of a version 2 `io.stat` for the device with the most. The others would be counted twice, since I/O through a loop
+ * device counts again at the disk below it. Pure.
  */
 export function parseIoStat(text: string): DiskCounters {
   const sums = (first: string, second: string): number[] =>
@@ -81,7 +81,7 @@ function refuse(): never {
   throw new Error('The host counts by no cgroup what boxes read and write (controller io or blkio).')
 }
 
-// Leaves a cgroup alone that has no such controller: what is missing is found below it.
+// Skips a cgroup without this controller. The caller checks for the result in the box's own cgroup.
 function enableIo(path: string): void {
   const controllers = readTextIfThere(`${path}/cgroup.controllers`).trim().split(' ')
   if (controllers.includes('io')) fs.writeFileSync(`${path}/cgroup.subtree_control`, '+io')
@@ -93,7 +93,7 @@ function makeGroup(path: string, boxId: string, { isPlaced, processes }: BoxGrou
   moveInto(path, () => processes(boxId))
 }
 
-// The kernel counts for a device by cgroup once any limit was set for it, and 0 is none.
+// The kernel starts to count a device for a cgroup once any limit was set for it, and 0 is no limit.
 function countDevice(group: string, device: string): void {
   fs.mkdirSync(group, { recursive: true })
   fs.writeFileSync(`${group}/blkio.throttle.write_bps_device`, `${device} 0`)
@@ -103,7 +103,7 @@ function countDevice(group: string, device: string): void {
 function diskOf(path: string): string {
   const mounts = parseMountInfo(fs.readFileSync('/proc/self/mountinfo'))
   const isAbove = (mountPoint: string): boolean => `${path}/`.startsWith(mountPoint === '/' ? '/' : `${mountPoint}/`)
-  // The last of the longest: later ones hide earlier ones at the same place.
+  // Chooses the last of the longest matches, since a later mount hides earlier ones at the same place.
   const mount = mounts.filter((each) => isAbove(each.path)).reduce((a, b) => (b.path.length >= a.path.length ? b : a))
   const device = mount.device.startsWith('0:') ? numberOf(mount.source) : mount.device
   const above = `/sys/dev/block/${device}/../dev`

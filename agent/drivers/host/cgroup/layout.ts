@@ -1,20 +1,20 @@
-/** Mount points of the cgroup hierarchies used for boxes; with version 2 they are all the same. */
+/** Mount points of the cgroup hierarchies used for boxes. With version 2 they are all the same. */
 export interface CgroupLayout {
   version: 1 | 2
   pids: string
   memory: string
   cpu: string
-  /** Hierarchy that accounts CPU time; null if there is none. */
+  /** Hierarchy that accounts CPU time, or null if there is none. */
   cpuacct: string | null
-  /** Hierarchy that binds processes to CPUs; null if there is none. */
+  /** Hierarchy that binds processes to CPUs, or null if there is none. */
   cpuset: string | null
-  /** Hierarchy that counts what goes to disks; null if there is none. With version 1 only boxes that are counted have a cgroup in it. */
+  /** Hierarchy that counts disk I/O, or null if there is none. With version 1 only boxes with counters have a cgroup in it. */
   blkio: string | null
-  /** Hierarchy in which each command has its own cgroup: with version 1 the freezer, which stops it while it is killed. */
+  /** Hierarchy in which each command has its own cgroup. With version 1 it is the freezer, which stops a command during its kill. */
   execs: string
 }
 
-/** Finds the layout of the host in the text of `/proc/self/mountinfo`; throws if controllers are missing. Pure. */
+/** Finds the layout of the host in the text of `/proc/self/mountinfo`. Throws if controllers are missing. Pure. */
 export function findCgroupLayout(mountInfo: string): CgroupLayout {
   const mounts = mountInfo.split('\n').flatMap((line) => {
     const [left = '', right = ''] = line.split(' - ')
@@ -55,7 +55,7 @@ export function requiredRootsOf(layout: CgroupLayout): string[] {
   return rootsOf({ ...layout, blkio: null })
 }
 
-/** Returns the cgroup in each version 1 hierarchy that counts or limits, by controller; `home` gives it below a mount point. */
+/** Returns the cgroup in each version 1 hierarchy that counts or limits, by controller. `home` gives it below a mount point. */
 export function controllerHomes(layout: CgroupLayout, home: (root: string) => string): Record<string, string> {
   const { cpu, cpuacct, cpuset, memory, pids } = layout
   const found = Object.entries({ cpu, cpuacct, cpuset, memory, pids })

@@ -26,8 +26,8 @@ export function limitCpus(path: string, cpus: number, isV1: boolean): void {
 }
 
 /**
- * Lifts the CPU limits of version 2 cgroups that a box with nesting has made, whose processes have been killed. They need CPU time to end, and
- * the box could have left a thousand of them 1 ms a second, which takes minutes.
+ * Lifts the CPU limits of version 2 cgroups that a box with nesting has made, after their processes were killed. They need CPU time to end.
+ * The box could have left a thousand of them 1 ms a second, which takes minutes.
  */
 export function liftCpuLimits(paths: readonly string[]): void {
   for (const file of paths.map((path) => `${path}/cpu.max`))
@@ -52,7 +52,7 @@ export function raiseParent(
   raise(`${homes.cpu}/../${isV1 ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isV1 ? '' : ` ${PERIOD_US}`)
 }
 
-// Leaves a file without a limit (`max` or -1) alone.
+// Does not change a file without a limit (`max` or -1).
 function raise(file: string, value: number, rest = ''): void {
   const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
   if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)

@@ -6,9 +6,9 @@ import { type CgroupLayout, rootsOf } from './layout.ts'
 
 /** The directories of the cgroups of boxes and their commands. */
 export interface CgroupPaths {
-  /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
+  /** Sets the path of a box's cgroups below each hierarchy, created by another runtime. Null restores the agent's own. */
   place(boxId: string, path: string | null): void
-  /** Tests whether `place` has set the path. */
+  /** Returns true if `place` has set the path. */
   isPlaced(boxId: string): boolean
   /** Returns the directory of a box in the hierarchy mounted at `root`. */
   home(root: string, boxId: string): string
@@ -17,7 +17,7 @@ export interface CgroupPaths {
   execHome(boxId: string, exec: string): string
   execs(boxId: string): string[]
   execHomes(boxId: string): string[]
-  /** Lists the cgroups below a box's in that hierarchy, those that the box made included, children before their parents. */
+  /** Lists the cgroups below a box's in that hierarchy, including the ones that the box made, children before their parents. */
   below(boxId: string): string[]
   /** Lists the host process ids of the box, including its commands. */
   processes(boxId: string): number[]
@@ -69,8 +69,8 @@ export function createCgroupPaths(layout: CgroupLayout, instanceId: string, base
 }
 
 /**
- * Lists the host process ids in a cgroup; none if it is absent. None for a threaded one, such as a box with nesting can make: the
- * kernel lists its processes in the next cgroup above that is not threaded.
+ * Lists the host process ids in a cgroup, or none if it is absent. Returns none for a threaded cgroup, such as a box with nesting can make.
+ * The kernel lists its processes in the next cgroup above that is not threaded.
  */
 export function readProcesses(path: string): number[] {
   try {
@@ -81,7 +81,7 @@ export function readProcesses(path: string): number[] {
   }
 }
 
-/** Moves processes into a cgroup: those that `list` returns, and once more, those that they have started meanwhile. */
+/** Moves processes into a cgroup. Calls `list` twice, to include processes that start during the first round. */
 export function moveInto(path: string, list: () => number[]): void {
   for (let round = 0; round < 2; round++) for (const pid of list()) join(pid, path)
 }
@@ -95,7 +95,7 @@ function join(pid: number, path: string): void {
   }
 }
 
-/** Removes an empty cgroup; returns false if it is in use. An absent one is a success. */
+/** Removes an empty cgroup. Returns false if it is in use. An absent one is a success. */
 export function removeDirectory(path: string): boolean {
   try {
     fs.rmdirSync(path)

@@ -1,18 +1,18 @@
 import { readTextIfThere } from '../../../lib/disk/file-text.ts'
 
-/** How many processes and threads a box may have, and whether that kept some from being started. */
+/** How many processes and threads a box may have, and whether the kernel refused to start some. */
 export interface ProcessRoom {
-  /** Null: no limit. */
+  /** Null for unlimited. */
   max: number | null
-  /** How many more can be started now; null: no limit. */
+  /** How many more can start now. Null for unlimited. */
   free: number | null
   /** How often the kernel has refused to start one, in all. */
   refusals: number
 }
 
 /**
- * Reads the pids controller of a box at `home`. Kernels count a refusal in the cgroup that has the limit (since 6.11, version 2) or in that
- * of the process that was refused, so that `below` are the cgroups to count as well.
+ * Reads the pids controller of a box at `home`. Kernels count a refusal in the cgroup that has the limit (since 6.11, version 2), or else
+ * in the cgroup of the refused process. `below` lists the cgroups to include for the latter.
  */
 export function readProcessRoom(home: string, below: readonly string[]): ProcessRoom {
   const max = numberIn(`${home}/pids.max`)
