@@ -27,14 +27,14 @@ import { HOST_IDS, INSTANCES_MAX, instanceIds, lentInstances } from './slots.ts'
 export interface HostClaim {
   instanceId: string
   dataDir: string
-  /** Boot id of the host at the claim; a claim of another boot is stale. */
+  /** Boot id of the host at the claim. A claim of another boot is stale. */
   bootId: string
   /** Agent that made the claim, with its start time in clock ticks since boot. */
   pid: number
   startTicks: number
 }
 
-/** Facts of the host that decide whether a number is free, gathered by `claimInstance`. */
+/** Details of the host that decide whether a number is free. `claimInstance` collects them. */
 export interface InstanceFacts {
   claim: HostClaim | null
   /** True if interfaces or processes of the number exist. */
@@ -49,8 +49,8 @@ export interface InstanceFacts {
 export const HOST_CLAIMS_DIR = '/run/boxyard/hosts'
 
 /**
- * Claims an instance number (0–11) of this host under `directory`: the one this instance already has, even if its last process
- * left interfaces or boxes behind, else the first free one. Throws `runtime_unavailable` with a remedy if there is none.
+ * Claims an instance number (0–11) of this host under `directory`. Returns the number that this instance already has, even if its last
+ * process left interfaces or boxes behind, else the first free one. Throws `runtime_unavailable` with a remedy if there is none.
  */
 export async function claimInstance(
   directory: string,
@@ -67,7 +67,7 @@ export async function claimInstance(
   })
 }
 
-/** Releases number `k` if this instance holds it; removes the directory with the last claim. */
+/** Releases number `k` if this instance holds it. Removes the directory with the last claim. */
 export async function releaseInstance(directory: string, k: number, instanceId: string): Promise<void> {
   await withLock(directory, () => {
     if (readClaim(directory, k)?.instanceId === instanceId) rmSync(claimPath(directory, k), { force: true })
@@ -77,7 +77,7 @@ export async function releaseInstance(directory: string, k: number, instanceId: 
   })
 }
 
-/** Returns the number for `mine`: its own, else the first that is free or has a stale claim; null if there is none. */
+/** Returns the number for `mine`, which is its own, else the first that is free or has a stale claim. Returns null if there is none. */
 export function chooseInstance(facts: readonly InstanceFacts[], mine: HostClaim): number | null {
   const own = facts.findIndex(({ claim }) => claim?.instanceId === mine.instanceId && claim.dataDir === mine.dataDir)
   if (own >= 0 && facts[own]?.isLent === false) return own
@@ -98,7 +98,7 @@ function noInstanceDetail(facts: readonly InstanceFacts[]): string {
   )
 }
 
-// A claim whose agent is gone and left nothing running is free for others: its instance may get another number at its next start.
+// A claim whose agent is gone and left nothing running is free for others. Its instance may get another number at its next start.
 function gatherFacts(directory: string): InstanceFacts[] {
   const lent = lentNumbers()
   const bases = processIdBases()
@@ -140,7 +140,7 @@ async function withLock<T>(directory: string, work: () => T): Promise<T> {
     mkdirSync(directory, { recursive: true, mode: 0o711 })
     const fd = openLock(path)
     try {
-      // A release may have removed the lock file meanwhile: a lock on an unlinked file excludes no other process.
+      // A release may have removed the lock file by now. A lock on an unlinked file excludes no other process.
       if (fd !== null && lockFile(fd, 'exclusive') && isAt(path, fd)) return work()
     } finally {
       if (fd !== null) closeSync(fd)

@@ -21,7 +21,7 @@ export interface HostName {
 
 /** The hosts files of projects, each updated in place while the project has a running box. */
 export interface HostsFiles {
-  /** Adds a box to its project's file; returns the file's path. */
+  /** Adds a box to its project's file, and returns the file's path. */
   add(project: string, host: HostName): string
   /** Returns the addresses in a project's file. */
   addressesOf(project: string): string[]
@@ -29,7 +29,7 @@ export interface HostsFiles {
   remove(address: string): void
 }
 
-/** A parsed resolv.conf: the nameservers that a box can use, and its other settings. */
+/** A parsed resolv.conf, with the nameservers that a box can use and its other settings. */
 export interface ResolverSettings {
   nameservers: string[]
   otherLines: string[]
@@ -81,10 +81,7 @@ export function parseHosts(text: string): HostName[] {
   })
 }
 
-/**
- * Parses a resolv.conf; leaves out nameservers that a box cannot reach: IPv6, loopback, link-local and the host's own,
- * `hostAddresses`.
- */
+/** Parses a resolv.conf. Leaves out nameservers that a box cannot reach: IPv6, loopback, link-local and the host's own, `hostAddresses`. */
 export function parseResolvConf(text: string, hostAddresses: readonly string[]): ResolverSettings {
   const lines = text.split('\n').map((line) => line.trim())
   const nameservers = lines.flatMap((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? [])
@@ -100,7 +97,7 @@ export function resolvConfText({ nameservers, otherLines }: ResolverSettings): s
 }
 
 /**
- * Overwrites a text file but keeps its inode: it may be bind-mounted in boxes, which a replacement would not reach. A concurrent
+ * Overwrites a text file but keeps its inode, because boxes may have it bind-mounted, and a replacement would not reach them. A concurrent
  * reader may see empty lines at the end, but never old lines after the new ones.
  */
 export function writeInPlace(path: string, text: string): void {

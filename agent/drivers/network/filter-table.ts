@@ -21,22 +21,22 @@ export interface TableText<Box extends AddressedBox> {
 /** A table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
 export interface FilterTable<Box extends AddressedBox> {
   /**
-   * Loads the table. Keeps the entries that an earlier process's table has for boxes that `isLive` accepts, so that running boxes keep
-   * their connections until they are added again.
+   * Loads the table. Keeps the entries of an earlier process's table for boxes that `isLive` accepts, so that running boxes keep their
+   * connections until they are added again.
    */
   open(isLive: (box: Box) => boolean): void
   /**
-   * Adds a box. An adopted one keeps the marks that the earlier process's table has for its address; a new one never gets them,
+   * Adds a box. An adopted box keeps the marks that the earlier process's table has for its address. A new box never gets those marks,
    * since they may admit it to another project.
    */
   add(box: Box, admission: { project: string; isAdopted: boolean }): void
-  /** Bounds what a box sends and receives, as `AddressedBox.mbps`; does nothing for an unknown address. */
+  /** Limits the rate at which a box sends and receives, as `AddressedBox.mbps`. Does nothing for an unknown address. */
   limit(address: string, mbps: number | null): void
-  /** Removes an address; does nothing for an unknown one. */
+  /** Removes an address. Does nothing for an unknown one. */
   remove(address: string): void
   /** Replaces the nameservers that boxes may query. */
   setResolvers(resolvers: readonly string[]): void
-  /** Reloads the table if it was removed; returns true if so. */
+  /** Reloads the table if another program removed it, and then returns true. */
   heal(): boolean
   close(options: { release: boolean }): void
 }
@@ -47,7 +47,7 @@ export interface FilterTableOptions<Box extends AddressedBox> {
   logger: Logger
 }
 
-/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` without nftables. */
+/** Opens the library. `open` then loads the table. Throws `runtime_unavailable` without nftables. */
 export function createFilterTable<Box extends AddressedBox>(options: FilterTableOptions<Box>): FilterTable<Box> {
   const { text, logger } = options
   const nft = guarded('open the packet filter', () => openNftables())
@@ -61,7 +61,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
     try {
       nft.run(commands.join('\n'))
     } catch (error) {
-      // Another program flushed or edited the kernel's table: reload it from memory.
+      // Reloads the table from memory, because another program flushed or edited it in the kernel.
       logger.warn('another program changed the packet filter, loading it again', { error })
       load()
     }
@@ -116,7 +116,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
   }
 }
 
-/** Returns a function that puts an entry in the place of an address's own, undefined for none; it changes nothing if it throws. */
+/** Returns a function that replaces an address's own entry, with undefined to remove it. The function changes nothing if it throws. */
 function entryWriter<Box extends AddressedBox>(
   text: TableText<Box>,
   entries: Map<string, Box & BoxMarks>,
@@ -142,7 +142,7 @@ function setEntry<Entry>(entries: Map<string, Entry>, address: string, entry: En
 function loadTable(nft: Nftables, commandsFor: (flowsPerBox: number) => string): void {
   const connections = trackedConnections()
   guarded('load the packet filter', () => nft.run(commandsFor(flowsPerBox(connections?.max ?? 0))))
-  // Only with the first conntrack rule does the kernel start tracking and expose its maximum: load again with that limit.
+  // The kernel starts to track connections and exposes its maximum only with the first conntrack rule, so load again with that limit.
   if (connections === null && trackedConnections() !== null) loadTable(nft, commandsFor)
 }
 
@@ -156,7 +156,7 @@ function removeTable(nft: Nftables, name: string): void {
   guarded('remove the packet filter', () => nft.run(`add table ${table}\ndelete table ${table}`))
 }
 
-/** Returns the table as JSON; empty if there is none. */
+/** Returns the table as JSON, or an empty text if there is none. */
 function listTable(name: string): string {
   let nft: Nftables | undefined
   try {

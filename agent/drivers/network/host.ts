@@ -5,7 +5,7 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { parseResolvConf, type ResolverSettings } from './files.ts'
 import { interfacePrefix, slotOfIdBase, slotOfInterface } from './slots.ts'
 
-/** An IPv4 route from /proc/net/route; destination and mask are 32-bit numbers. */
+/** An IPv4 route from /proc/net/route. Destination and mask are 32-bit numbers. */
 export interface HostRoute {
   interfaceName: string
   destination: number
@@ -45,7 +45,7 @@ export function parseRoutes(text: string): HostRoute[] {
     })
 }
 
-/** Returns the MTU of the default route in bytes; 1500 if there is none. */
+/** Returns the MTU of the default route in bytes, or 1500 if there is none. */
 export function outboundMtu(): number {
   const route = hostRoutes().find(({ destination, mask }) => destination === 0 && mask === 0)
   const mtu = route ? Number(tryReadText(`/sys/class/net/${route.interfaceName}/mtu`)) : 0
@@ -57,7 +57,7 @@ export function isForwarding(): boolean {
   return tryReadText(FORWARDING_PATH).trim() === '1'
 }
 
-/** Returns the number and the maximum of conntrack entries; null while the kernel does not track connections. */
+/** Returns the number and the maximum of conntrack entries, or null while the kernel does not track connections. */
 export function trackedConnections(): { count: number; max: number } | null {
   const [count, max] = ['count', 'max'].map((name) =>
     Number(tryReadText(`/proc/sys/net/netfilter/nf_conntrack_${name}`)),
@@ -76,7 +76,10 @@ export function enableForwarding(): void {
   }
 }
 
-/** Returns the resolvers for boxes: those of the host that a box can reach, else systemd-resolved's upstream ones, else `fallback`. */
+/**
+ * Returns the resolvers for boxes. Prefers resolvers of the host that a box can reach, then systemd-resolved's upstream ones, then
+ * `fallback`.
+ */
 export function readResolvers(fallback: readonly string[]): ResolverSettings {
   const addresses = hostAddresses()
   const read = RESOLV_PATHS.map((path) => parseResolvConf(tryReadText(path), addresses))
@@ -94,7 +97,7 @@ export function slotInterfaces(k: number): number[] {
   return readdirSync('/sys/class/net').flatMap((name) => slotOfInterface(k, name) ?? [])
 }
 
-/** Tests whether an interface of instance `k` exists, of a box or of a name server. */
+/** Returns true if an interface of instance `k` exists, of a box or of a name server. */
 export function hasInterfaces(k: number): boolean {
   return readdirSync('/sys/class/net').some((name) => name.startsWith(interfacePrefix(k)))
 }

@@ -13,16 +13,16 @@ import { packetFilterRemoved } from './problems.ts'
 export interface NetworkMaintenance extends Resolvers {
   /** Returns the current nameservers of boxes. */
   nameservers(): readonly string[]
-  /** Checks `filter` and the resolvers from now on, when a table is removed and every five seconds; then calls `also`. */
+  /** Starts to check `filter` and the resolvers, when a table is removed and every five seconds. Calls `also` after each check. */
   start(filter: KeptFilter, also?: () => void): void
-  /** Restores the filter if it was removed; returns a problem if that happened in the last ten minutes. */
+  /** Restores the filter if another program removed it. Returns a problem if that happened in the last ten minutes. */
   check(): NetworkProblem[]
   close(): void
 }
 
 /** A packet filter that other programs may remove. */
 export interface KeptFilter {
-  /** Reloads it if it was removed; returns true if so. */
+  /** Reloads it if another program removed it, and then returns true. */
   heal(): boolean
   setResolvers(nameservers: readonly string[]): void
 }
@@ -30,7 +30,7 @@ export interface KeptFilter {
 export interface NetworkMaintenanceOptions {
   /** Path of the resolv.conf for boxes, written at once and later updated in place. */
   resolvFile: string
-  /** The name server of boxes, and the path of the resolv.conf that it reads; absent: boxes query the host's resolvers themselves. */
+  /** The name server of boxes, and the path of the resolv.conf that it reads. If absent, boxes query the host's resolvers themselves. */
   server?: { address: string; upstreamFile: string }
   /** Nameservers for boxes that cannot reach the host's own. */
   dns: readonly string[]
@@ -39,7 +39,7 @@ export interface NetworkMaintenanceOptions {
   logger: Logger
 }
 
-/** Writes the resolvers; `start` begins the checks. */
+/** Writes the resolvers. `start` begins the checks. */
 export function openNetworkMaintenance({
   resolvFile,
   dns,
@@ -110,7 +110,7 @@ export function openNetworkMaintenance({
   }
 }
 
-// Names of boxes have no dot, and get no search domain. A server that has just started is asked again soon.
+// Names of boxes have no dot, and need no search domain. A client soon retries a server that has just started.
 const SERVER_OPTIONS = 'options ndots:0 timeout:2 attempts:3'
 const CHECK_INTERVAL_MS = 5_000
 const REPORT_MS = 600_000

@@ -10,7 +10,7 @@ import { isMappedTo, serverOfIdBase } from './slots.ts'
 /** Files of the name servers of an instance, below a directory that only root can list. */
 export interface NameServerFiles {
   directory: string
-  /** A resolv.conf with the resolvers that servers query, in a directory that they can read; null: they query none. */
+  /** A resolv.conf with the resolvers that servers query, in a directory that they can read. Null if they query none. */
   upstreamFile: string | null
   /** Hosts file of a project. */
   hostsFile(project: string): string
@@ -26,7 +26,7 @@ export function upstreamFile(runDir: string): string {
   return `${runDir}/resolvers/resolv.conf`
 }
 
-/** Returns the files of the name servers below `runDir`; without `egress` they query no resolvers. */
+/** Returns the files of the name servers below `runDir`. Without `egress` they query no resolvers. */
 export function nameServerFiles(runDir: string, egress: boolean): NameServerFiles {
   return {
     directory: `${runDir}/names`,
@@ -35,10 +35,10 @@ export function nameServerFiles(runDir: string, egress: boolean): NameServerFile
   }
 }
 
-/** Identifies a server: after all boxes of a project stopped, it gets another one. */
+/** Identifies a server. After all boxes of a project have stopped, the project gets another server. */
 export interface ServerIdentity {
   project: string
-  /** Number of the slot among those of servers. */
+  /** Number of the slot among the slots of servers. */
   number: number
 }
 
@@ -56,7 +56,7 @@ export interface FoundNameServer extends ServerIdentity {
   pid: number
 }
 
-/** Starts dnsmasq in a slot, in which it has no rights; resolves with its pid. It outlives this process. */
+/** Starts dnsmasq in a slot, in which it has no rights, and resolves with its pid. It outlives this process. */
 export async function startDnsmasq(files: NameServerFiles, start: NameServerStart): Promise<number> {
   const { directory } = files
   const { number, userNamespace, networkNamespace } = start
@@ -91,8 +91,8 @@ export function findNameServers(directory: string, k: number): FoundNameServer[]
 }
 
 /**
- * Removes the files of all servers that are not in `kept`, also of servers that ended while no agent ran. Kills a server that an earlier agent
- * was just starting. Before it enters its slot, only its record shows that it exists.
+ * Removes the files of all servers that are not in `kept`, including servers that ended while no agent ran. Kills a server that an earlier
+ * agent was just starting. Before it enters its slot, only its record shows that it exists.
  */
 export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerIdentity[]): void {
   const { directory } = files
@@ -129,12 +129,12 @@ export function killServers(k: number, isDoomed: (number: number) => boolean): v
   }
 }
 
-/** Has a server read its files again, and forget what it has cached. */
+/** Makes a server read its files again and clear its cache. */
 export function reloadNameServer(pid: number): void {
   signal(pid, 'SIGHUP')
 }
 
-/** Kills a server with the processes that it made for TCP: it leads a session of its own. */
+/** Kills a server, which leads a session of its own, with the processes that it made for TCP. */
 export function killNameServer(pid: number): void {
   signal(-pid, 'SIGKILL')
 }
@@ -149,13 +149,13 @@ export function forgetNameServer(directory: string, server: ServerIdentity): voi
   for (const path of [recordPath(directory, server), lastWordsPath(directory, server)]) fs.rmSync(path, { force: true })
 }
 
-/** Returns the command line of dnsmasq; it runs until it is killed. */
+/** Returns the command line of dnsmasq, which runs until it is killed. */
 function dnsmasqCommand(
   { upstreamFile, hostsFile }: NameServerFiles,
   { project, subnet }: Pick<NameServerStart, 'project' | 'subnet'>,
 ): string[] {
   const [first, second] = subnet.split('.')
-  // Without resolvers no query leaves the host, and what is not in the hosts file does not exist.
+  // Without resolvers no query leaves the host, and names that are not in the hosts file do not exist.
   const upstream =
     upstreamFile === null ? ['--no-resolv', '--local=/#/'] : [`--resolv-file=${upstreamFile}`, '--no-poll']
   return [
@@ -187,7 +187,7 @@ function isServerOf(pid: number, hostsFile: string): boolean {
   return tryReadText(`/proc/${pid}/cmdline`).split('\0').includes(`--addn-hosts=${hostsFile}`)
 }
 
-/** Returns the first host id of a process of a slot; null if it has ended, or is of another kind. */
+/** Returns the first host id of a process of a slot, or null if it has ended or is of another kind. */
 function idBaseOf(pid: number): number | null {
   const map = tryReadText(`/proc/${pid}/uid_map`)
   const idBase = Number(map.trim().split(/\s+/)[1] ?? 0)
@@ -232,6 +232,6 @@ const PROGRAM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 const CACHE_ENTRIES = 1_000
 /** More than one box can have open with resolvers that do not answer, which dnsmasq gives ten seconds. */
 const QUERIES_AT_ONCE = 6_000
-/** From which queries are sent: as many entries of connection tracking for each resolver. */
+/** First source port of queries. Each resolver needs as many entries of connection tracking as there are ports. */
 const PORT_MIN = 49_152
 const PORT_MAX = 51_199

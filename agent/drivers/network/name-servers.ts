@@ -14,15 +14,15 @@ export interface NameServersOptions extends Pick<ServerParts, 'factory' | 'filte
 }
 
 /**
- * The name servers of projects: each has one dnsmasq while it has a running box. A server has a slot like a box, so that the
- * packet filter isolates projects. It reads the names from the project's hosts file.
+ * The name servers of projects. Each project has one dnsmasq while it has a running box. A server has a slot like a box, so that the packet
+ * filter isolates projects. It reads the names from the project's hosts file.
  */
 export class NameServers {
   readonly #parts: ServerParts
   readonly #options: NameServersOptions
   readonly #watcher: ExitWatcher
   readonly #servers = new Map<string, ProjectServer>()
-  /** By number; a number is free again once nothing is left of its server. */
+  /** By number. A number is free again once nothing is left of its server. */
   readonly #taken = new Map<number, ProjectServer>()
   readonly #endings = new Set<Promise<void>>()
   #next = 0
@@ -38,7 +38,7 @@ export class NameServers {
   adopt(servers: readonly FoundNameServer[], addressesOf: (project: string) => readonly string[]): void {
     const { files, filter, instance, subnet } = this.#options
     const found = servers.map((one) => ({ ...one, addresses: addressesOf(one.project) }))
-    // A project has two where the agent ended while one was being replaced.
+    // A project has two if the agent ended while it replaced one.
     const isFirst = ({ project }: { project: string }, index: number): boolean =>
       found.findIndex((one) => one.project === project) === index
     const kept = found.filter((one, index) => one.addresses.length > 0 && isFirst(one, index))
@@ -49,7 +49,7 @@ export class NameServers {
     for (const { project, number, pid, addresses } of kept) this.#add(project, number).adopt(pid, addresses)
   }
 
-  /** Starts the server of a project unless it runs, for the box at `address`; returns the server's own address; null if none is free. */
+  /** Starts the server of a project unless it runs, for the box at `address`. Returns the server's own address, or null if none is free. */
   join(project: string, address: string): string | null {
     const server = this.#servers.get(project) ?? this.#start(project)
     server?.members.add(address)
@@ -61,12 +61,12 @@ export class NameServers {
     await this.#servers.get(project)?.ready()
   }
 
-  /** Has the server of a project read its hosts file again. */
+  /** Makes the server of a project read its hosts file again. */
   update(project: string): void {
     this.#servers.get(project)?.reload()
   }
 
-  /** Updates the server of a box that leaves, after its hosts file; ends it with the last. */
+  /** Updates the server of a box that leaves, after its hosts file. Ends it with the last box. */
   leave(address: string): void {
     for (const [project, server] of this.#servers) {
       if (!server.members.delete(address)) continue
@@ -75,7 +75,7 @@ export class NameServers {
     }
   }
 
-  /** Has all servers read the resolvers again. */
+  /** Makes all servers read the resolvers again. */
   reload(): void {
     for (const server of this.#servers.values()) server.reload()
   }
@@ -89,7 +89,7 @@ export class NameServers {
     }))
   }
 
-  /** Detaches from the servers; with `release` ends them, and waits for that. */
+  /** Detaches from the servers. With `release`, ends them and waits for that. */
   async close({ release }: { release: boolean }): Promise<void> {
     for (const [project, server] of this.#servers) {
       if (release) this.#end(project, server)

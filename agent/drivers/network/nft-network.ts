@@ -24,11 +24,11 @@ import { createSlotPool, type SlotPool } from './slot-pool.ts'
 import { isSlotSubnet, NAME_SERVER, planServer, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
 
 export interface NftNetworkSettings {
-  /** Permanent id of this instance among those of the host. */
+  /** Permanent id of this instance on the host. */
   instanceId: string
-  /** Data directory of the instance: a claim whose directory is gone is stale. */
+  /** Data directory of the instance. A claim whose directory is gone is stale. */
   dataDir: string
-  /** Directory for the files mounted into boxes; searchable by the users of boxes. */
+  /** Directory for the files mounted into boxes. The users of boxes must be able to search it. */
   runDir: string
   /** The /16 of the boxes' addresses, such as `10.213.0.0/16`. */
   subnet: string
@@ -44,8 +44,8 @@ export interface NftNetworkSettings {
 }
 
 /**
- * Creates a network of boxes by routing alone, without a bridge: a veth pair joins each box to the host, and one nft table decides
- * what passes between them. Runs in a private mount namespace, as root.
+ * Creates a network of boxes by routing only, without a bridge. A veth pair joins each box to the host, and one nft table decides which
+ * packets pass between them. Runs in a private mount namespace, as root.
  */
 export function createNftNetwork(settings: NftNetworkSettings): Network {
   if (!isSlotSubnet(settings.subnet)) {
@@ -79,7 +79,7 @@ interface Membership {
 class NftNetwork implements Network {
   readonly #settings: NftNetworkSettings
   readonly #memberships = new Map<string, Promise<Membership>>()
-  /** Slots in use by boxes of an earlier process that are not adopted yet. */
+  /** Slots of boxes of an earlier process that this one has not adopted yet. */
   readonly #unadopted = new Set<number>()
   #parts: Parts | null = null
 
@@ -214,7 +214,7 @@ class NftNetwork implements Network {
     })
   }
 
-  /** Reserves the slots of boxes that an earlier process left running; returns the first number above all that exist. */
+  /** Reserves the slots of boxes that an earlier process left running. Returns the first number above all existing ones. */
   #reserveRunning(instance: number, pool: SlotPool<PreparedSlot>): number {
     for (const index of inhabitedSlots(instance)) {
       pool.reserve(index)
@@ -223,7 +223,7 @@ class NftNetwork implements Network {
     return Math.max(0, ...[...slotInterfaces(instance), ...this.#unadopted].map((index) => index + 1))
   }
 
-  /** Serializes concurrent calls for one box, so that they share one membership; drops a failed one. */
+  /** Serializes concurrent calls for one box, so that they share one membership. Drops a failed one. */
   async #shareMembership(member: NetworkMember, work: () => Promise<Membership>): Promise<NetworkSlot> {
     let pending = this.#memberships.get(member.boxId)
     if (!pending) {
@@ -260,7 +260,7 @@ class NftNetwork implements Network {
     return { index, userNamespace, networkNamespace, idBase, address, hostsFile, resolvFile: this.#resolvFile() }
   }
 
-  /** Frees the slots of boxes that ended without having been adopted. */
+  /** Frees the slots of boxes that ended before an agent adopted them. */
   #releaseEnded({ instance, pool, filter, hosts, names }: Parts): void {
     if (this.#unadopted.size === 0) return
     const { subnet } = this.#settings
@@ -290,5 +290,5 @@ class NftNetwork implements Network {
 
 const VANISH_MS = 3_000
 const VANISH_STEP_MS = 10
-/** Slots kept after a burst: each costs a little kernel memory and saves the next box some milliseconds. */
+/** Slots kept after a burst. Each costs a little kernel memory and saves the next box some milliseconds. */
 const SPARE_MAX = 64

@@ -22,7 +22,7 @@ import { instanceAddresses, interfacePrefix, NAME_SERVER, SLOTS_MAX, serverPrefi
 export interface FilterEntry extends BoxMarks {
   interfaceName: string
   address: string
-  /** Address of its project's name server; null for that server itself, as absent. */
+  /** Address of its project's name server. Null or absent for that server itself. */
   nameServer?: string | null
 }
 
@@ -36,8 +36,8 @@ export interface RulesetRequest extends TableLoad {
 }
 
 /**
- * Returns the limit of connections per box for a host with `connectionsMax` conntrack entries: 1/256 of them, at least 256 and at
- * most 4096, so that it takes 256 boxes to exhaust the host (fewer if it has less than 65536).
+ * Returns the limit of connections per box for a host with `connectionsMax` conntrack entries. The limit is 1/256 of them, at least 256 and
+ * at most 4096. So it takes 256 boxes to exhaust the host (fewer if it has less than 65536).
  */
 export function flowsPerBox(connectionsMax: number): number {
   return Math.min(FLOWS_MAX, Math.max(FLOWS_MIN, Math.floor(connectionsMax / BOXES_TO_FILL)))
@@ -49,8 +49,8 @@ export function tableName(instance: number): string {
 }
 
 /**
- * Builds the commands that replace an instance's whole table as one transaction. Packets pass between boxes only through the sets,
- * in both directions; source addresses are checked before connection tracking.
+ * Builds the commands that replace an instance's whole table as one transaction. Packets pass between boxes only through the sets, in both
+ * directions. The rules check source addresses before connection tracking.
  */
 export function rulesetCommands(request: RulesetRequest): string {
   const { entries, resolvers, allowPrivate } = request
@@ -72,7 +72,7 @@ export function removeCommands(instance: number, entry: FilterEntry): string {
   return elementCommands('delete', tableName(instance), elementsOf(entry))
 }
 
-/** Parses the boxes of a table from nft's JSON listing; leaves out incomplete entries. */
+/** Parses the boxes of a table from nft's JSON listing. Leaves out incomplete entries. */
 export function parseEntries(listing: string): FilterEntry[] {
   const table = readTable(listing)
   const servers = new Map(
@@ -114,13 +114,13 @@ function hostChains({ instance, subnet }: RulesetRequest): string[] {
     'chain prerouting { type filter hook prerouting priority raw; policy accept;',
     `iifname ${ours} jump source`,
     `iifname ${ours} ip daddr ${NAME_SERVER} ${DNS} th dport 53 goto name_query`,
-    // Without connection tracking a flood of queries takes no entries, and a server that was replaced is reached at once.
+    // Without connection tracking a flood of queries takes no entries, and queries reach a new server at once.
     `iifname "${serverPrefix(instance)}*" ${DNS} th sport 53 notrack`,
     '}',
     'chain name_query {',
     'ip saddr @name_queries drop',
     'ip daddr set ip saddr map @name_server_of notrack accept',
-    // Also while there is no server: a client that is refused gives up, one without an answer asks again.
+    // Also drops while there is no server. A client that gets a rejection gives up, but one without an answer asks again.
     'drop',
     '}',
     'chain name_answer { type filter hook postrouting priority raw + 1; policy accept;',
@@ -146,12 +146,12 @@ function boxChains({ instance, subnet, egress, flowsPerBox }: RulesetRequest): s
   const servers = `"${serverPrefix(instance)}*"`
   return [
     'chain forward { type filter hook forward priority filter; policy accept;',
-    // Servers answer, and query the resolvers, whose connections are bounded by the range of their ports.
+    // Servers answer, and query the resolvers. The range of their ports limits their connections.
     `iifname ${servers} oifname ${ours} th sport != 53 goto refuse`,
     `iifname ${servers} oifname != ${ours} ip daddr != @resolvers goto refuse`,
     `iifname ${servers} oifname != ${ours} th dport != 53 goto refuse`,
     `iifname ${ours} iifname != ${servers} ${flowLimit(flowsPerBox)}`,
-    // Queries come by the address in each box, which bounds their rate. Only those are untracked.
+    // Queries use the address in each box, which limits their rate. Only those are untracked.
     `iifname ${ours} oifname ${servers} ct state != untracked goto refuse`,
     `iifname ${ours} oifname ${ours} goto between_boxes`,
     `iifname ${ours} goto from_box`,
@@ -169,14 +169,14 @@ function boxChains({ instance, subnet, egress, flowsPerBox }: RulesetRequest): s
 
 type NameSet = keyof typeof NAME_SETS
 
-// The rate in the definition makes a set hold rates of that kind; each element has its own.
+// The rate in the definition makes a set hold rates of that kind. Each element has its own.
 const NAME_SETS = {
   name_server_of: 'map name_server_of { type ipv4_addr : ipv4_addr;',
   name_answers: 'set name_answers { type ipv4_addr . ipv4_addr;',
   name_queries: 'set name_queries { type ipv4_addr; limit rate over 1/second;',
 } as const
 const DNS = 'meta l4proto { tcp, udp }'
-/** Of one box: 500 took about 5 % of a processor. */
+/** Limit of one box. 500 took about 5 % of a CPU. */
 const QUERIES_PER_SECOND = 500
 const QUERIES_BURST = 500
 

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 
-/** A box of a table, by its address; each table adds the fields that identify it. */
+/** A box of a table, by its address. Each table adds the fields that identify it. */
 export interface AddressedBox {
   address: string
-  /** Mbit/s that it may send, and as many that it may receive; null: without a bound, as absent. */
+  /** Mbit/s that it may send, and as many that it may receive. Unlimited if null or absent. */
   mbps?: number | null
 }
 
@@ -11,7 +11,7 @@ export interface AddressedBox {
 export interface BoxMarks {
   /** Mark shared by the boxes of one project, 1 or more. */
   projectMark: number
-  /** Random per box, 1 or more: replies from outside to an earlier user of the address carry a different one. */
+  /** Random per box, 1 or more. Replies from outside to an earlier user of the address carry a different one. */
   epoch: number
 }
 
@@ -57,8 +57,8 @@ export function markElements({ address, projectMark, epoch }: AddressedBox & Box
 }
 
 /**
- * Returns the elements that bound what a box sends and receives, by set; none without a bound. Each carries its own rate, which a
- * packet that matches the address is counted in, and matches the set only beyond that.
+ * Returns the elements that limit the rate at which a box sends and receives, by set. Returns none without a limit. Each element carries
+ * its own rate. The kernel counts a packet that matches the address in this rate, and the packet matches the set only beyond it.
  */
 export function rateElements({ address, mbps = null }: AddressedBox): Partial<Record<RateSet, string>> {
   if (mbps === null) return {}
@@ -69,7 +69,7 @@ export function rateElements({ address, mbps = null }: AddressedBox): Partial<Re
   return { sent_bytes: byteRate, received_bytes: byteRate, sent_packets: packetRate, received_packets: packetRate }
 }
 
-/** Returns the rules that drop what goes beyond the rates of boxes: of packets that `from` matches, and that `to` matches. */
+/** Returns the rules that drop packets beyond the rates of boxes. `from` matches the packets of one direction, `to` of the other. */
 export function rateChains(from: string, to: string): string[] {
   return [
     'chain sent { type filter hook prerouting priority raw + 1; policy accept;',
@@ -123,7 +123,7 @@ export const HOST_CHAINS: readonly string[] = [
   '}',
 ]
 
-/** Returns the rule that limits the connections of each box, since the conntrack table is shared by the whole host. */
+/** Returns the rule that limits the connections of each box, since the whole host shares one conntrack table. */
 export function flowLimit(flowsPerBox: number): string {
   return `ct state new add @flows { ip saddr ct count over ${flowsPerBox} } goto refuse`
 }
@@ -137,7 +137,7 @@ export const BETWEEN_CHAIN: readonly string[] = [
   '}',
 ]
 
-/** Returns the last rules of a chain for outbound packets of boxes; `asksResolver` matches their DNS queries to resolvers. */
+/** Returns the last rules of a chain for outbound packets of boxes. `asksResolver` matches their DNS queries to resolvers. */
 export function outwardRules(egress: boolean, asksResolver: string): string[] {
   return [
     'ip daddr 169.254.0.0/16 goto refuse',
@@ -159,13 +159,13 @@ export const OUTWARD_CHAINS: readonly string[] = [
 
 /** A table parsed from nft's JSON listing. */
 export interface ReadTable {
-  /** Returns the elements of a set; none if there is no such set. */
+  /** Returns the elements of a set, or none if there is no such set. */
   elements(set: string): readonly unknown[]
-  /** Returns the entry of an address; null if it is incomplete. */
+  /** Returns the entry of an address, or null if it is incomplete. */
   marksOf(address: string): BoxMarks | null
 }
 
-/** Parses a listing; an invalid one gives an empty table. */
+/** Parses a listing. An invalid one gives an empty table. */
 export function readTable(listing: string): ReadTable {
   const parts = LISTING.safeParse(parseJson(listing)).data?.nftables ?? []
   const sets = new Map<string, readonly unknown[]>()
@@ -208,7 +208,7 @@ const MARK_SETS = {
   epochs: 'set epochs { type ipv4_addr . mark;',
 } as const
 
-// The rates in the definitions make a set hold rates of that kind; each element has its own.
+// The rates in the definitions make a set hold rates of that kind. Each element has its own.
 const RATE_SETS = {
   sent_bytes: 'set sent_bytes { type ipv4_addr; limit rate over 1 bytes/second;',
   sent_packets: 'set sent_packets { type ipv4_addr; limit rate over 1/second;',
@@ -217,7 +217,7 @@ const RATE_SETS = {
 } as const
 const BYTES_PER_MBIT = 125_000
 const PACKETS_PER_MBIT = 200
-// Segments of TCP come in up to 64 KiB, and its senders in bursts.
+// TCP segments arrive in pieces of up to 64 KiB, and TCP sends in bursts.
 const BURST_MIN_BYTES = 512 * 1024
 const BURST_MIN_PACKETS = 200
 const BURST_MAX = 1024 ** 3

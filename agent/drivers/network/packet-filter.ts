@@ -24,22 +24,22 @@ export interface FilterMember {
 /** One instance's table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
 export interface PacketFilter {
   /**
-   * Loads the table. Keeps the entries that an earlier process's table has for interfaces that `isLive` accepts, so that running boxes
-   * keep their connections until they are added again.
+   * Loads the table. Keeps the entries of an earlier process's table for interfaces that `isLive` accepts, so that running boxes keep their
+   * connections until they are added again.
    */
   open(isLive: (interfaceName: string) => boolean): void
   /**
-   * Adds a box. An adopted one keeps the marks that the earlier process's table has for its address; a new one never gets them,
+   * Adds a box. An adopted box keeps the marks that the earlier process's table has for its address. A new box never gets those marks,
    * since they may admit it to another project.
    */
   add(member: FilterMember, isAdopted: boolean): void
-  /** Bounds what a box sends and receives, in Mbit/s; does nothing for an unknown address. */
+  /** Limits the rate at which a box sends and receives, in Mbit/s. Does nothing for an unknown address. */
   limit(address: string, mbps: number | null): void
-  /** Removes an address; does nothing for an unknown one. */
+  /** Removes an address. Does nothing for an unknown one. */
   remove(address: string): void
   /** Replaces the nameservers that boxes may query. */
   setResolvers(resolvers: readonly string[]): void
-  /** Reloads the table if it was removed; returns true if so. */
+  /** Reloads the table if another program removed it, and then returns true. */
   heal(): boolean
   close(options: { release: boolean }): void
 }
@@ -52,7 +52,7 @@ export interface PacketFilterOptions {
   logger: Logger
 }
 
-/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` without nftables. */
+/** Opens the library. `open` then loads the table. Throws `runtime_unavailable` without nftables. */
 export function createPacketFilter({ rules, logger }: PacketFilterOptions): PacketFilter {
   const { instance, resolvers } = rules
   const table = createFilterTable<

@@ -43,7 +43,7 @@ export function packetFilterRemoved(table: string): NetworkProblem {
   }
 }
 
-/** Returns the base chains in nft's JSON listing that drop forwarded IPv4 packets by policy, except those of this service. */
+/** Returns the base chains in nft's JSON listing that drop forwarded IPv4 packets by policy, except the chains of this service. */
 export function parseForwardDrops(listing: string): ForwardChain[] {
   const parsed = CHAINS.safeParse(JSON.parse(listing))
   return (parsed.data?.nftables ?? []).flatMap(({ chain }) => {
@@ -64,7 +64,7 @@ function foreignDrops(): NetworkProblem[] {
       .filter(({ family, table }) => !NAMES_OUR_INTERFACES.test(lists.run(`list table ${family} ${table}`)))
       .map(({ family, table, chain }) => forwardDrop(`nft chain ${family} ${table} ${chain} has policy drop`))
   } catch {
-    // Another program may change the ruleset during the listing; the next health report tries again.
+    // Another program may change the ruleset during the listing. The next health report tries again.
     return []
   } finally {
     json?.close()

@@ -31,7 +31,7 @@ export interface ServerParts {
 export class ProjectServer {
   /** Addresses of the boxes that use it. */
   readonly members = new Set<string>()
-  /** The reason for which it does not run; null if it runs, or starts. */
+  /** The reason why it does not run, or null if it runs or starts. */
   problem: string | null = null
   readonly #parts: ServerParts
   readonly #identity: ServerIdentity
@@ -59,7 +59,7 @@ export class ProjectServer {
     return this.#plan.address
   }
 
-  /** Starts it in the background; a failed start is reported by `problem` and tried again. */
+  /** Starts it in the background. `problem` reports a failed start, which is retried. */
   start(): void {
     this.#work = this.#bring()
   }
@@ -79,16 +79,16 @@ export class ProjectServer {
     }
   }
 
-  /** Has it read its files again; one that starts reads them anyway. */
+  /** Makes it read its files again. A starting server reads them anyway. */
   reload(): void {
     if (this.#pid !== null) reloadNameServer(this.#pid)
   }
 
-  /** Ends it and removes its slot; resolves once nothing is left of it. */
+  /** Ends it and removes its slot. Resolves once nothing is left of it. */
   async end(): Promise<void> {
     this.#isEnding = true
     clearTimeout(this.#timer)
-    // One that is being started is killed after that.
+    // A server that is starting is killed after that.
     await this.#work
     const { filter, factory, files } = this.#parts
     await this.#kill()
@@ -97,7 +97,7 @@ export class ProjectServer {
     forgetNameServer(files.directory, this.#identity)
   }
 
-  /** Stops supervising it; resolves once no start is under way. */
+  /** Stops supervising it. Resolves once no start is under way. */
   async detach(): Promise<void> {
     this.#isEnding = true
     clearTimeout(this.#timer)
@@ -119,7 +119,7 @@ export class ProjectServer {
       this.#slot = await this.#parts.factory.adopt(this.#plan, pid)
       this.#watch(pid)
     } catch (error) {
-      // It has ended, or would have no place in the slot that is created now.
+      // It has ended, or would have no place in the slot that this creates.
       killServers(this.#parts.instance, (number) => number === this.#identity.number)
       this.#retry(error)
     }
@@ -160,7 +160,7 @@ export class ProjectServer {
   #retry(error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error)
     if (this.problem !== cause) this.#parts.logger.warn('a name server exited, restarting it', { error })
-    // The first end after a stable run is only logged.
+    // Only logs the first end after a stable run.
     if (this.#failures > 0) this.problem = cause
     const delayMs = this.#failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** this.#failures, DELAY_MAX_MS)
     this.#failures++

@@ -19,26 +19,26 @@ import {
 } from '../../lib/syscalls/rtnetlink.ts'
 import { GATEWAY, isMappedTo, type SlotPlan } from './slots.ts'
 
-/** A slot whose namespaces exist and are held open by this process. */
+/** A slot whose namespaces exist. This process holds them open. */
 export interface PreparedSlot extends SlotPlan {
   userNamespace: string
   networkNamespace: string
 }
 
 /**
- * Creates and destroys slots. Keeps their namespaces alive by descriptors, not by mounts: starting a box copies the agent's mounts,
- * so their number must not grow with the boxes.
+ * Creates and destroys slots. Keeps their namespaces alive by descriptors, not by mounts. Starting a box copies the agent's mounts, so
+ * their number must not grow with the boxes.
  */
 export interface SlotFactory {
-  /** Creates a batch of slots, which is cheaper than one by one; logs those that fail and leaves them out of the result. */
+  /** Creates a batch of slots, which is cheaper than one by one. Logs those that fail and leaves them out of the result. */
   create(plans: readonly SlotPlan[]): Promise<PreparedSlot[]>
-  /** Adopts the slot of a running box: opens the namespaces of process `pid`, which must have the ids of the plan. */
+  /** Adopts the slot of a running box. Opens the namespaces of process `pid`, which must have the ids of the plan. */
   adopt(plan: SlotPlan, pid: number): Promise<PreparedSlot>
-  /** Closes a slot's namespaces; the kernel then removes them and their interfaces asynchronously. */
+  /** Closes a slot's namespaces. The kernel then removes them and their interfaces asynchronously. */
   destroy(plan: SlotPlan): void
   /** Closes the namespaces of all slots. */
   destroyAll(): void
-  /** Removes interfaces that the kernel will not remove by itself, about 30 ms each; succeeds if one is absent. */
+  /** Removes interfaces that the kernel will not remove automatically, about 30 ms each. Succeeds if one is absent. */
   disconnect(plans: readonly SlotPlan[]): Promise<void>
   close(): void
 }
@@ -111,7 +111,7 @@ async function prepareSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<P
 
 async function adoptSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
   const slot = openNamespaces(parts, plan, pid)
-  // Check after opening, so that a reused pid is detected.
+  // Checks after opening, so that it detects a reused pid.
   if (!isMappedTo(tryReadText(`/proc/${pid}/uid_map`), plan)) {
     closeNamespaces(parts, plan)
     throw new ServiceError('internal', 'The process of the box is not in the namespaces of its slot.')
@@ -174,11 +174,11 @@ async function connect({ host, mtu }: Parts, slot: PreparedSlot): Promise<void> 
 }
 
 function openBoxSide({ idBase, ids }: PreparedSlot): RouteSocket {
-  // The loopback interface keeps its ::1, which programs expect; eth0 is created later and gets no IPv6.
+  // The loopback interface keeps its ::1, which programs expect. eth0 is created later and gets no IPv6.
   writeSetting('ipv6/conf/default/disable_ipv6', '1')
   // The kernel interprets these in the writer's user namespace, the host's.
   writeSetting('ipv4/ping_group_range', `${idBase} ${idBase + ids - 1}`)
-  // Also a user of a box may listen at any port: they are the box's own.
+  // Users of a box may listen at any port too, since the ports are the box's own.
   writeSetting('ipv4/ip_unprivileged_port_start', '0')
   return openRouteSocket()
 }
@@ -189,7 +189,7 @@ interface NamespaceChildren {
   end(): void
 }
 
-/** Starts a process per plan in new user and network namespaces; it waits until `end`. */
+/** Starts a process per plan in new user and network namespaces. Each waits until `end`. */
 async function spawnNamespaces(plans: readonly SlotPlan[]): Promise<NamespaceChildren> {
   const ids = plans.map(({ idBase }) => String(idBase))
   const child = spawnChild('sh', ['-c', NAMESPACES_SCRIPT, 'sh', ...ids])
@@ -235,10 +235,10 @@ function writeSetting(name: string, value: string): void {
   }
 }
 
-// The kernel also charges per-user limits (inotify instances, queued signals, locked memory) to the owner of a box's user
-// namespace: each namespace has an owner of its own, so that boxes and the host's root do not use up each other's limits.
-// The capability is for hosts that forbid unprivileged users to create namespaces.
-// Each process prints its pid once its namespaces exist, then waits until its stdin ends, also by its parent's death.
+// The kernel also charges per-user limits (inotify instances, queued signals, locked memory) to the owner of a box's user namespace. Each
+// namespace has its own owner, so that boxes and the host's root do not use up each other's limits. The capability is for hosts that forbid
+// unprivileged users to create namespaces. Each process prints its pid once its namespaces exist. Then it waits until its stdin ends, which
+// its parent's death also causes.
 const NAMESPACES_SCRIPT = `
 for id do
   setpriv --reuid="$id" --regid="$id" --clear-groups --inh-caps=+sys_admin --ambient-caps=+sys_admin \

@@ -8,13 +8,13 @@ export interface PooledSlot {
 }
 
 /**
- * A pool of slots created ahead of time, in batches in the background. A used slot is reused only by the same project, since its
- * counters and routes reveal what was done in it.
+ * A pool of slots that are created ahead of time, in batches in the background. Only the same project reuses a used slot, since its
+ * counters and routes reveal earlier activity.
  */
 export interface SlotPool<T extends PooledSlot> {
-  /** Returns the project's slot that has been idle longest, else a fresh one. Throws `runtime_unavailable` if none can be created. */
+  /** Returns the project's slot that has been idle longest, else a fresh one. Throws `runtime_unavailable` if it cannot create one. */
   take(project: string): Promise<T>
-  /** Returns a slot for another box of its project; beyond `spareMax`, destroys the one idle longest. */
+  /** Returns a slot for another box of its project. Beyond `spareMax`, destroys the one idle longest. */
   give(slot: T, project: string): void
   /** Destroys a slot instead of returning it, since its box may have changed it. */
   discard(slot: T): void
@@ -22,7 +22,7 @@ export interface SlotPool<T extends PooledSlot> {
   reserve(index: number): void
   /** Makes a reserved number available again. */
   free(index: number): void
-  /** Sets the number of the first new slot; those before come last. Call before any slot is made. */
+  /** Sets the number of the first new slot. Lower numbers come last. Call it before the pool creates any slot. */
   beginAt(first: number): void
   /** Starts to keep spare slots, as the first `take` does. */
   start(): void
@@ -31,7 +31,7 @@ export interface SlotPool<T extends PooledSlot> {
 }
 
 export interface SlotPoolOptions<T extends PooledSlot> {
-  /** Creates the slots with these numbers; leaves those that fail out of the result. */
+  /** Creates the slots with these numbers. Leaves those that fail out of the result. */
   create(indexes: readonly number[]): Promise<T[]>
   destroy(slot: T): void
   /** Fresh slots kept ready, plus one per used slot, since another project may need as many. */
@@ -127,7 +127,7 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
     this.#used.delete(oldest.slot.index)
   }
 
-  // Leaves the CPU to the boxes of a burst: refills when half of the slots are gone, or after the burst.
+  // Leaves the CPU to the boxes of a burst. Refills when half of the slots are gone, or after the burst.
   #refill(): void {
     clearTimeout(this.#refillTimer)
     if (this.#fresh.length <= this.#options.spareMin / 2) return this.#make()

@@ -1,15 +1,15 @@
-/** Maximum number of instances of the service on one host; they are numbered from 0. */
+/** Maximum number of instances of the service on one host, numbered from 0. */
 export const INSTANCES_MAX = 12
-/** Number of slots of one instance; they are numbered from 0. */
+/** Number of slots of one instance, numbered from 0. */
 export const SLOTS_MAX = 1024
 /** Number of host ids per slot. */
 export const IDS_PER_SLOT = 65_536
-/** Default gateway of boxes; no interface has this address. */
+/** Default gateway of boxes. No interface has this address. */
 export const GATEWAY = '169.254.1.1'
-/** Address at which each box reaches the name server of its project; no interface has it. */
+/** Address at which each box reaches the name server of its project. No interface has it. */
 export const NAME_SERVER = '169.254.1.53'
 
-/** A range of integers; `end` is exclusive. */
+/** A range of integers. `end` is exclusive. */
 export interface IdRange {
   start: number
   end: number
@@ -22,7 +22,7 @@ export interface SlotPlan {
   /** Number of host ids. */
   ids: number
   address: string
-  /** Host end of the veth pair; the box's end is `eth0`. */
+  /** Host end of the veth pair. The box's end is `eth0`. */
   interfaceName: string
   hostMac: Buffer
   boxMac: Buffer
@@ -41,7 +41,7 @@ export function planSlot(subnet: string, k: number, s: number): SlotPlan {
   }
 }
 
-/** Derives the slot of name server `s` of instance `k`: its addresses and ids come after the ones of all boxes. */
+/** Derives the slot of name server `s` of instance `k`. Its addresses and ids follow the ones of all boxes. */
 export function planServer(subnet: string, k: number, s: number): SlotPlan {
   return {
     index: SLOTS_MAX + s,
@@ -59,7 +59,7 @@ export function serverPrefix(k: number): string {
   return `${interfacePrefix(k)}n`
 }
 
-/** Returns the number of the name server of instance `k` whose host ids begin at `base`; null if there is none. */
+/** Returns the number of the name server of instance `k` whose host ids begin at `base`, or null if there is none. */
 export function serverOfIdBase(k: number, base: number): number | null {
   const server = (base - serverIdBase(k, 0)) / IDS_PER_SERVER
   return Number.isInteger(server) && server >= 0 && server < SLOTS_MAX ? server : null
@@ -70,7 +70,7 @@ export function interfacePrefix(k: number): string {
   return `bx${k}-`
 }
 
-/** Returns the slot of an interface of instance `k`; null for any other interface. */
+/** Returns the slot of an interface of instance `k`, or null for any other interface. */
 export function slotOfInterface(k: number, name: string): number | null {
   const prefix = interfacePrefix(k)
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : ''
@@ -78,7 +78,7 @@ export function slotOfInterface(k: number, name: string): number | null {
   return slot < SLOTS_MAX ? slot : null
 }
 
-/** Returns the slot of instance `k` whose host ids begin at `base`; null if there is none. */
+/** Returns the slot of instance `k` whose host ids begin at `base`, or null if there is none. */
 export function slotOfIdBase(k: number, base: number): number | null {
   const slot = (base - idBase(k, 0)) / IDS_PER_SLOT
   return Number.isInteger(slot) && slot >= 0 && slot < SLOTS_MAX ? slot : null
@@ -108,7 +108,7 @@ export function lentInstances(texts: readonly string[]): number[] {
   )
 }
 
-/** Parses the id ranges in the text of /etc/subuid or /etc/subgid; skips invalid lines. */
+/** Parses the id ranges in the text of /etc/subuid or /etc/subgid. Skips invalid lines. */
 export function parseSubordinateIds(text: string): IdRange[] {
   return text.split('\n').flatMap((line) => {
     const match = /^[^:#]+:(\d+):(\d+)\s*$/.exec(line)
@@ -123,7 +123,7 @@ export function isOverlapping(range: IdRange, others: readonly IdRange[]): boole
   return others.some((other) => range.start < other.end && other.start < range.end)
 }
 
-/** Returns true if `uidMap`, the text of a /proc/PID/uid_map, is that of a slot. */
+/** Returns true if `uidMap`, the text of a /proc/PID/uid_map, is the mapping of a slot. */
 export function isMappedTo(uidMap: string, { idBase: base, ids }: Pick<SlotPlan, 'idBase' | 'ids'>): boolean {
   const [inside, outside, count] = uidMap.trim().split(/\s+/).map(Number)
   return inside === 0 && outside === base && count === ids
@@ -152,7 +152,7 @@ function slotAddress(subnet: string, n: number): string {
 }
 
 const ID_BASE = HOST_IDS.start
-/** After the ids of all boxes. Greater ones than 2³¹ are no good: some programs take them for negative. */
+/** Follows the ids of all boxes. Ids above 2³¹ are unusable, because some programs read them as negative. */
 const SERVER_ID_BASE = ID_BASE + INSTANCES_MAX * SLOTS_MAX * IDS_PER_SLOT
 /** Root, which enters the slot, and the user of the server. */
 const IDS_PER_SERVER = 2
