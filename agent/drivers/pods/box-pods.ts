@@ -38,7 +38,7 @@ export interface BoxPodsOptions extends Omit<PodSettings, 'namespace' | 'nodeUid
 /** Creates, finds, resizes and deletes the pods of boxes by the Kubernetes API. */
 export class BoxPods {
   readonly #options: BoxPodsOptions
-  /** Names of pods that were or may have been created for a box and are not deleted. */
+  /** Names of pods that exist or may exist for a box, and are not deleted. */
   readonly #made = new Map<string, Set<string>>()
   /** Names of deleted pods whose deletion the watch has not reported yet. */
   readonly #deleted = new Set<string>()
@@ -63,7 +63,7 @@ export class BoxPods {
     this.#policies = new ProjectPolicies({ ...options, isUsed: (project) => this.#hasBoxes(project) })
   }
 
-  /** Throws the reason while pods cannot be created or deleted; caches a success for 5 s. */
+  /** Throws the reason while pods cannot be created or deleted. Caches a success for 5 s. */
   async checkReady(): Promise<void> {
     this.#checkFollowed()
     const { api } = this.#options
@@ -80,7 +80,7 @@ export class BoxPods {
     return this.#options.pods.all().filter((pod) => boxIdOf(pod) === id)
   }
 
-  /** Lists boxes with a pod that is not being deleted. */
+  /** Lists boxes with a pod whose deletion has not begun. */
   boxIds(): string[] {
     const standing = this.#options.pods.all().filter(({ metadata }) => {
       return metadata?.deletionTimestamp === undefined && !this.#deleted.has(metadata?.name ?? '')
@@ -118,8 +118,8 @@ export class BoxPods {
   }
 
   /**
-   * Makes a shared warm pod on this node one of this instance, and waits until the watch knows of it.
-   * @throws KubeError, or Error if it is deleted, or the watch does not tell of it
+   * Makes a shared warm pod on this node one of this instance, and waits until the watch reports it.
+   * @throws KubeError, or Error if it is deleted, or the watch does not report it
    */
   async adopt({ name, uid }: { name: string; uid: string }): Promise<void> {
     const { instanceId, api, node } = this.#options
@@ -133,7 +133,7 @@ export class BoxPods {
     }
   }
 
-  /** Relabels a warm pod as that of a box. Its name is recorded first, so that it is found even if the request fails. */
+  /** Relabels a warm pod as the pod of a box. Records its name first, to find it even if the request fails. */
   async claim(name: string, spec: BoxSpec): Promise<void> {
     const { instanceId, api } = this.#options
     this.#recordName(spec.id, name)
@@ -142,7 +142,7 @@ export class BoxPods {
     await api.pods.patch(name, { metadata: { labels } })
   }
 
-  /** Deletes the pods of a box; with `untilGone` waits until the node has ended them. */
+  /** Deletes the pods of a box. With `untilGone`, waits until the node has ended them. */
   async remove(id: string, { untilGone }: { untilGone: boolean }): Promise<void> {
     const { api } = this.#options
     const known = this.of(id).map(({ metadata }) => metadata?.name ?? '')
@@ -164,8 +164,8 @@ export class BoxPods {
   }
 
   /**
-   * Resolves once no earlier resize of the box is in flight to the kubelet. Throws if `limits` differ from the pod's and the cluster
-   * cannot be reached.
+   * Resolves once no earlier resize of the box is in flight to the kubelet. Throws if `limits` differ from the pod's and the cluster is
+   * unreachable.
    */
   async beforeResize(id: string, limits: BoxLimits): Promise<void> {
     const pod = this.#standing(id)
@@ -180,14 +180,14 @@ export class BoxPods {
     if (name !== undefined) this.#limits.publish(name, limits)
   }
 
-  /** Returns true if the watch shows that a box's pod was deleted by others than the agent, or if the watch is broken. */
+  /** Returns true if the watch shows that someone other than the agent deleted a box's pod, or if the watch is broken. */
   isTaken(id: string): boolean {
     return this.#options.pods.fault() !== null || isTakenAway(this.of(id).at(-1) ?? null)
   }
 
   /**
-   * As `isTaken`, but reads the pod from the API, since the watch may lag behind. While the API does not answer, asks again for a
-   * minute: it may answer before the watch is found broken. Rejects once `signal` is aborted.
+   * As `isTaken`, but reads the pod from the API, since the watch may lag behind. While the API does not answer, retries for a minute,
+   * because it may answer before the watch is found broken. Rejects once `signal` is aborted.
    */
   async wasTaken(id: string, signal: AbortSignal): Promise<boolean> {
     const { api, pods } = this.#options
@@ -220,7 +220,7 @@ export class BoxPods {
     if (fault !== null) throw fault.error
   }
 
-  // Records the name before the request, so that the pod is found even if the answer is lost.
+  // Records the name before the request, to find the pod even if the answer is lost.
   #recordName(id: string, name: string): void {
     this.#made.set(id, (this.#made.get(id) ?? new Set()).add(name))
   }

@@ -7,21 +7,21 @@ import { inNetworkNamespace, listLinks } from '../../lib/syscalls/netlink.ts'
 import { type Nftables, openNftables } from '../../lib/syscalls/nftables.ts'
 import { defineSet } from '../network/nft-table.ts'
 
-/** Where a box is on a bridge of the node. */
+/** The place of a box on a bridge of the node. */
 export interface BridgePlace {
   address: string
   /** Hardware address of its interface. */
   mac: string
   /** Name of the bridge's port that leads to it. */
   port: string
-  /** IPv4 addresses of the bridge, to which its pods send what leaves it. */
+  /** IPv4 addresses of the bridge, to which its pods send outbound packets. */
   gateways: readonly string[]
 }
 
 /**
- * Ties boxes to their ports of a bridge. Pods on a bridge have CAP_NET_RAW unless their cluster forbids it, so any of them
- * could otherwise send under the address of a box, take over its hardware address, or pose as the gateway.
- * The table exists only while a box is on a bridge. Memory and kernel agree after each call that does not throw.
+ * Ties boxes to their ports of a bridge. Pods on a bridge have CAP_NET_RAW unless their cluster forbids it. So any of them could otherwise
+ * send under the address of a box, claim its hardware address, or pose as the gateway. The table exists only while a box is on a bridge.
+ * Memory and kernel agree after each call that does not throw.
  */
 export class BridgeGuard {
   readonly #table: string
@@ -35,12 +35,12 @@ export class BridgeGuard {
     this.#logger = logger
   }
 
-  /** Removes what an earlier process left, but for the boxes added since. */
+  /** Removes the entries of an earlier process, except the boxes added since. */
   reload(): void {
     if (this.#places.size > 0 || this.#exists()) this.#load()
   }
 
-  /** Ties the address of a box to a port; throws if the packet filter does not take it. */
+  /** Ties the address of a box to a port. Throws if the packet filter does not accept it. */
   add(place: BridgePlace): void {
     const { address } = place
     const before = this.#places.get(address)
@@ -64,7 +64,7 @@ export class BridgeGuard {
     this.#change(elementsOf('delete', this.#table, place))
   }
 
-  /** Loads the table again if another program has removed it. */
+  /** Reloads the table if another program has removed it. */
   heal(): void {
     if (this.#places.size === 0 || this.#exists()) return
     this.#logger.warn('another program removed the bridge guard, loaded it again')
@@ -77,7 +77,7 @@ export class BridgeGuard {
     this.#nft = null
   }
 
-  // Whatever another program changed, the whole table is right again.
+  // Falls back to loading the whole table, which is right whatever another program changed.
   #change(commands: readonly string[]): void {
     try {
       this.#run(commands.join('\n'))
@@ -116,7 +116,7 @@ function loadCommands(table: string, places: readonly BridgePlace[]): string {
     `table bridge ${table} {`,
     ...sets,
     setOf('gateways', 'ipv4_addr', gateways),
-    // Before the bridge learns where a hardware address is, and before the rules for IPv4.
+    // Runs before the bridge learns where a hardware address is, and before the rules for IPv4.
     'chain prerouting { type filter hook prerouting priority -300; policy accept;',
     'ether saddr @macs iifname . ether saddr != @mac_ports drop',
     'ether type ip ip saddr @boxes iifname . ip saddr != @ports drop',
@@ -128,8 +128,8 @@ function loadCommands(table: string, places: readonly BridgePlace[]): string {
 }
 
 /**
- * Finds where a pod is on a bridge, from its network namespace; null if no port of the bridge leads to it.
- * Reads the namespace and not the bridge's memory of senders, which other pods can write.
+ * Finds where a pod is on a bridge, from its network namespace. Returns null if no port of the bridge leads to it. Reads the namespace and
+ * not the bridge's forwarding table, which other pods can write.
  */
 export function findBridgePlace(address: string, bridge: string, networkNamespace: string): BridgePlace | null {
   const own = ownInterface(address, networkNamespace)

@@ -8,7 +8,7 @@ export function findNodeProblems(nodes: readonly Node[]): ClusterProblem[] {
   return boxNodes.length === 0 ? [noNode(nodes.length)] : boxNodes.flatMap(problemsOfNode)
 }
 
-/** Lists the reasons for which pods of boxes do not run, one entry per cause; `now` in milliseconds since the epoch. Pure. */
+/** Lists the reasons why pods of boxes do not run, one entry per cause. `now` is in milliseconds since the epoch. Pure. */
 export function findPodProblems(pods: readonly Pod[], now: number): ClusterProblem[] {
   const causes = new Map<string, { cause: PodCause; ids: string[] }>()
   for (const pod of pods) {
@@ -86,7 +86,7 @@ function causeOf({ metadata, status }: Pod, now: number): PodCause | null {
   if (scheduled?.status === 'False') {
     return ageMs > UNSCHEDULED_MS ? { ...UNSCHEDULABLE, why: shorten(scheduled.message) } : null
   }
-  // A sandbox that cannot be made, for lack of the handler or a network, shows nowhere else in a pod.
+  // If the node cannot create a sandbox, for lack of the handler or a network, only this condition of a pod shows it.
   const isWithoutSandbox = conditions.get('PodReadyToStartContainers')?.status === 'False'
   return isWithoutSandbox && ageMs > UNSTARTED_MS ? { ...SANDBOX, why: '' } : null
 }

@@ -12,7 +12,7 @@ export interface KubeFactsOptions {
   api: Pick<KubeApi, 'namespace' | 'nodes' | 'countPods' | 'faults'>
   /** Watches the pods of this deployment. */
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
-  /** Watches the warm pods that this agent made for its fleet; null: none. */
+  /** Watches the warm pods that this agent made for its fleet, or null if it makes none. */
   shared?: Pick<PodWatch, 'all' | 'onChange'> | null
   /** Name of this node. */
   node: string
@@ -39,7 +39,7 @@ export function createKubeClusterFacts({
       const { nodes, problems } = await readNodes()
       const fault = pods.fault()
       const watchProblems = fault ? [problemOf(fault.error)] : []
-      // While the watch is broken, boxes cannot be counted; reporting 0 would be wrong.
+      // While the watch is broken, boxes cannot be counted, and a count of 0 would be wrong.
       const known = fault ? [] : pods.all()
       const present = findPodProblems([...known, ...(shared?.all() ?? [])], now())
       const gone = past.list().filter(({ code }) => !present.some((problem) => problem.code === code))
@@ -66,7 +66,7 @@ interface CountedNode {
   podsRunning: number
 }
 
-/** Lists the nodes with their pod counts, and their problems. Never rejects; a failure is a problem. */
+/** Lists the nodes with their pod counts, and their problems. Never rejects. A failure is a problem. */
 async function listNodes(
   api: KubeFactsOptions['api'],
   deadlineMs: number,
@@ -86,7 +86,7 @@ async function listNodes(
   }
 }
 
-/** Builds the report of a node; values that it has not reported yet are 0. */
+/** Builds the report of a node. Values that it has not reported yet are 0. */
 function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods: readonly Pod[]): ClusterNode {
   const { allocatable = {}, capacity = {} } = status ?? {}
   const figure = (figures: Record<string, string>, name: string): number => parseQuantity(figures[name] ?? '0')
@@ -105,7 +105,7 @@ function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods
   }
 }
 
-/** Returns why a node takes no pods; null if it does. */
+/** Returns why a node accepts no pods, or null if it does. */
 function refusalOf(name: string, node: Node | undefined, pods: readonly Pod[]): string | null {
   if (node === undefined) return `The cluster has no node "${name}".`
   const { spec, status } = node
@@ -116,7 +116,9 @@ function refusalOf(name: string, node: Node | undefined, pods: readonly Pod[]): 
   return refused === undefined ? null : describeUnplaced(refused)
 }
 
-/** True for a pod that the cluster has no place for, if it asks for no more than most: else one large box would close its node to all. */
+/**
+ * Returns true for a pod of at most the usual size that does not fit in the cluster. Otherwise one large box would close its node to all.
+ */
 function isRefused(pod: Pod): boolean {
   const { metadata, spec, status } = pod
   if (status?.phase !== 'Pending' || metadata?.deletionTimestamp !== undefined) return false
@@ -143,7 +145,7 @@ function problemOf(error: unknown): ClusterProblem {
   return fault ?? { code: 'kubernetes_unreadable', evidence: 'The agent cannot read the cluster.', remedy: READ_LOG }
 }
 
-/** Keeps one problem for each cause, of which several calls may fail. */
+/** Keeps one problem for each cause, since several calls may fail for the same one. */
 function withoutDuplicates(problems: readonly ClusterProblem[]): ClusterProblem[] {
   const isServerWide = ({ code }: ClusterProblem): boolean => WHOLE_SERVER.has(code)
   const keyOf = (problem: ClusterProblem): string => (isServerWide(problem) ? problem.code : problem.evidence)
@@ -166,7 +168,7 @@ function cacheFor<T>(read: () => Promise<T>, keepMs: number): () => Promise<T> {
   }
 }
 
-/** Problems of pods that failed and are gone; the next pod would have the same. */
+/** Problems of pods that failed and are gone, since the next pod would have the same. */
 interface PastProblems {
   /** Handles a changed pod. */
   observe(pod: Pod): void

@@ -51,8 +51,8 @@ export function podIdentityOf(given: GivenConfig): PodIdentity {
 }
 
 /**
- * Builds the configuration of a box's container in a pod: the mounts, filters and (no) capabilities of every box, with the pod's
- * namespaces, cgroup and ids. Omits the cpu limit, which is set after the start: a throttled start takes a second.
+ * Builds the configuration of a box's container in a pod. It has the mounts, filters and (no) capabilities of every box, with the pod's
+ * namespaces, cgroup and ids. Omits the CPU limit, which the agent sets after the start, because a throttled start takes a second.
  */
 export function buildPodConfig(given: GivenConfig, spec: PodBox, { seccomp, ...parts }: PodParts): object {
   const own = buildBoxConfig(spec, { ...parts, seccompFilter: '' })
@@ -64,7 +64,7 @@ export function buildPodConfig(given: GivenConfig, spec: PodBox, { seccomp, ...p
   return {
     ociVersion: given.ociVersion,
     root: own.root,
-    // Omits rlimits, which the wrapper sets: runc may lack the privilege for a process of other ids.
+    // Omits rlimits, which the wrapper sets, because runc may lack the privilege for a process of other ids.
     process: { ...process, ...labelsOf(given) },
     mounts: own.mounts,
     annotations: given.annotations,
@@ -86,8 +86,8 @@ export interface PodParts extends Omit<BoxParts, 'seccompFilter'> {
   seccomp: unknown
 }
 
-// Keeps the labels of the cluster's security modules, but not the kubelet's oom_score_adj, by which the OOM killer would choose
-// init, and with it the box, before the commands.
+// Keeps the labels of the cluster's security modules, but not the kubelet's oom_score_adj. With it, the OOM killer would choose init, and
+// with it the box, before the commands.
 function labelsOf({ process }: GivenConfig): object {
   const { apparmorProfile, selinuxLabel } = process
   return {
@@ -97,7 +97,7 @@ function labelsOf({ process }: GivenConfig): object {
   }
 }
 
-// Raises the limit for runc, which needs some 20 MiB in the box's cgroup; the agent sets the box's own limit after the start.
+// Raises the limit for runc, which needs about 20 MiB in the box's cgroup. The agent sets the box's own limit after the start.
 function withRoom(memory: { limit?: number | undefined; swap?: number | undefined }): object {
   const limit = Math.max(memory.limit ?? 0, START_BYTES)
   return { ...memory, limit, ...(memory.swap === undefined ? {} : { swap: Math.max(memory.swap, limit) }) }

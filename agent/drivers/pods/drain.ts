@@ -6,11 +6,10 @@ import type { BoxHandle } from '../host/handle.ts'
 import { boxIdOf } from './box-pods.ts'
 import { GRACE_SLACK_SECONDS } from './spec.ts'
 
-/** Ends boxes whose pods are deleted by others than the agent. */
+/** Ends boxes whose pods someone other than the agent deletes. */
 export interface PodDrain {
   /**
-   * Handles a changed pod: if it is being deleted and its box runs in it, ends the box's commands with their grace, then
-   * init.
+   * Handles a changed pod. If its deletion has begun and its box runs in it, ends the box's commands with their grace period, then init.
    */
   onPodChange(pod: Pod): void
 }

@@ -7,11 +7,11 @@ import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 import type { PodFiles } from './network.ts'
 import type { PodRoot } from './roots.ts'
 
-/** The host's files that are mounted in boxes of pods, below the directory `runDir`, which is lost at a reboot. */
+/** The host's files that boxes of pods mount, below the directory `runDir`, which a reboot removes. */
 export interface PodFileHomes {
   /** Prepares the root of a box for its mounts, and describes it. */
   rootOf(spec: BoxSpec, network: PodFiles): PodRoot
-  /** Returns the root of a warm pod: a tree of empty mount points. */
+  /** Returns the root of a warm pod, a tree of empty mount points. */
   warmPodRoot(): PodRoot
   /** Succeeds for an unknown box. */
   remove(boxId: string): void
@@ -25,7 +25,7 @@ export function createPodFiles({ runDir, logger }: { runDir: string; logger: Log
       fs.mkdirSync(directory, { recursive: true, mode: 0o711 })
       fs.writeFileSync(`${directory}/machine-id`, `${spec.machineId}\n`, { mode: 0o644 })
       const resolvConf = fs.readFileSync(resolvFile, 'utf8')
-      // Names are in a file of the node, which is mounted over /etc/hosts.
+      // Names are in a file of the node, which covers /etc/hosts.
       writeFilesOf(spec, { resolvConf, address: null }, logger)
       const files: Record<string, string> = { hosts: hostsFile, 'machine-id': `${directory}/machine-id` }
       const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))

@@ -26,7 +26,7 @@ export async function listWarmPodNames(api: KubeApi, instanceId: string): Promis
   return pods.map(({ metadata }) => metadata?.name ?? '')
 }
 
-/** Deletes a warm pod; succeeds if it is gone. */
+/** Deletes a warm pod. Succeeds if it is gone. */
 export function removeWarmPod(api: KubeApi, name: string): Promise<void> {
   return api.pods.delete(name, { graceSeconds: 1 })
 }

@@ -18,7 +18,7 @@ export interface PodLimits {
 
 export interface PodLimitsOptions {
   resize(name: string, limits: BoxLimits): Promise<unknown>
-  /** Returns the pod as last observed; null if it is gone or being deleted. */
+  /** Returns the pod as last observed, or null if it is gone or its deletion has begun. */
   observe(name: string): Pod | null
   logger: Logger
 }

@@ -18,7 +18,7 @@ import { createPodRules, type PodBox, podTableName } from './rules.ts'
 export interface PodMember extends NetworkMember {
   /** The pod's IPv4 address. */
   address: string
-  /** Path of the pod's network namespace, in which IPv6 is disabled, because the rules cover IPv4 only. */
+  /** Path of the pod's network namespace. IPv6 is disabled in it, because the rules cover IPv4 only. */
   networkNamespace: string
 }
 
@@ -29,41 +29,41 @@ export interface PodFiles {
 }
 
 /**
- * The network of boxes that are pods of this node. The cluster assigns addresses and carries packets; nft rules decide
- * which may pass, with the guarantees of `Network`, and in addition: no other pod reaches a box. Runs as root.
+ * The network of boxes that are pods of this node. The cluster assigns addresses and carries packets. nft rules decide which may pass. They
+ * give the guarantees of `Network`, and no other pod reaches a box. Runs as root.
  */
 export interface PodNetwork extends HostNetwork, Resolvers {
   /** Loads the rules. Boxes admitted by an earlier process stay admitted until they leave or `retain` omits them. */
   open(): Promise<void>
   /**
-   * Admits a box to its project by address and name, before its first process runs; or adopts one that is running. Idempotent; a new
+   * Admits a box to its project by address and name, before its first process runs, or adopts one that is running. Idempotent. A new
    * address replaces the old one.
-   * @throws ServiceError `runtime_unavailable` if the box could not be isolated; it is not admitted then
+   * @throws ServiceError `runtime_unavailable` if the box could not be isolated, which is then not admitted
    */
   admit(member: PodMember): PodFiles
   /** As `Network.limit`. */
   limit(boxId: string, mbps: number | null): void
-  /** Removes a box, whose processes are gone, from its project; does nothing for an unknown one. */
+  /** Removes a box, whose processes are gone, from its project. Does nothing for an unknown box. */
   leave(boxId: string): void
-  /** Removes all boxes but these: those that ended while no agent ran. */
+  /** Removes all boxes except these, because the others ended while no agent ran. */
   retain(boxIds: readonly string[]): void
 }
 
 export interface PodNetworkSettings {
-  /** Identifies this instance on the host, permanently; letters, digits and `_`. */
+  /** Identifies this instance on the host, permanently. Contains letters, digits and `_`. */
   instanceId: string
-  /** Directory for files mounted into boxes; searchable by users of boxes. */
+  /** Directory for files mounted into boxes. Users of boxes must be able to search it. */
   runDir: string
-  /** True: boxes reach the outside. */
+  /** If true, boxes reach the outside. */
   egress: boolean
-  /** True: boxes reach private ranges outside, such as those of the cluster's pods and services. */
+  /** If true, boxes reach private ranges outside, such as the ranges of the cluster's pods and services. */
   allowPrivate: boolean
   /** Nameservers for boxes, where they cannot reach the host's own. */
   dns: readonly string[]
   logger: Logger
 }
 
-/** Creates the network of an instance's pods; the host is not changed before `open`. */
+/** Creates the network of an instance's pods. Changes nothing on the host before `open`. */
 export function createPodNetwork(settings: PodNetworkSettings): PodNetwork {
   if (!/^\w{1,64}$/.test(settings.instanceId)) throw new ServiceError('internal', 'The instance id is no table name.')
   return new NftPodNetwork(settings)
@@ -78,7 +78,7 @@ interface Parts {
 
 class NftPodNetwork implements PodNetwork {
   readonly #settings: PodNetworkSettings
-  /** The box that each address is admitted for. */
+  /** The box admitted for each address. */
   readonly #owners = new Map<string, string>()
   #parts: Parts | null = null
 
@@ -203,7 +203,7 @@ class NftPodNetwork implements PodNetwork {
   }
 }
 
-/** Returns the bridge by which the host reaches `address`; null if it reaches it by another kind of interface. */
+/** Returns the bridge by which the host reaches `address`, or null for another kind of interface. */
 function findBridge(address: string): string | null {
   const name = interfaceTo(address)
   return name !== null && existsSync(`/sys/class/net/${name}/bridge`) ? name : null
@@ -256,7 +256,7 @@ function prepareNamespace(networkNamespace: string): void {
   try {
     inNetworkNamespace(namespace, () => {
       for (const name of interfaceSettings()) writeFileSync(`${SETTINGS}/${name}/disable_ipv6`, '1')
-      // Also a user of a box may listen at any port: they are the box's own.
+      // Users of a box may listen at any port too, since the ports are the box's own.
       writeFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', '0')
     })
   } finally {
@@ -276,6 +276,6 @@ function interfaceSettings(): string[] {
 
 /** A subnet that overlaps no route. */
 const NO_SUBNET = '0.0.0.0/16'
-/** Problems that are the cluster's own: its network plugin handles other chains that drop forwarded packets. */
+/** Problems of the cluster itself, whose network plugin handles other chains that drop forwarded packets. */
 const IGNORED_PROBLEMS = ['forward_dropped', 'subnet_in_use']
 const SETTINGS = '/proc/sys/net/ipv6/conf'

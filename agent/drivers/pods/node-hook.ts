@@ -6,9 +6,9 @@ import type { Logger } from '../../../shared/log.ts'
 import { runOk } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** A container about to be created on this node, or just created. */
+/** A container that the node is about to create, or has just created. */
 export interface HookCall {
-  /** The wrapper, in whose mount namespace the root is mounted; for `created`, the container's init. */
+  /** The wrapper, whose mount namespace receives the root, or for `created`, the container's init. */
   pid: number
   /** The directory of `config.json`, as that process sees it. */
   bundle: string
@@ -16,7 +16,7 @@ export interface HookCall {
 
 /** Answers the OCI wrapper of the node (`infra/node/boxyard-oci`). */
 export interface HookListener {
-  /** Mounts the root and rewrites the configuration; an error's message becomes an event of the pod. */
+  /** Mounts the root and rewrites the configuration. An error's message becomes an event of the pod. */
   prepare(call: HookCall): Promise<void>
   /** Called once the container has its process, which waits for its start. */
   created(call: HookCall): Promise<void>
@@ -26,7 +26,7 @@ export interface NodeHook {
   close(): void
 }
 
-/** Listens on `<runDir>/node.fifo`, which only root can write to; `node.run` names the listening process. */
+/** Listens on `<runDir>/node.fifo`, which only root can write to. `node.run` names the listening process. */
 export async function openNodeHook(runDir: string, listener: HookListener, logger: Logger): Promise<NodeHook> {
   const [path, run] = [`${runDir}/node.fifo`, `${runDir}/node.run`]
   fs.rmSync(run, { force: true })
@@ -52,7 +52,7 @@ export async function openNodeHook(runDir: string, listener: HookListener, logge
   }
 }
 
-// Bounds memory: keeps only the first 8 KiB of a line.
+// Limits memory by keeping only the first 8 KiB of a line.
 function createLineReader(onLine: (line: string) => void): (chunk: Buffer) => void {
   let pieces: Buffer[] = []
   let bufferedBytes = 0

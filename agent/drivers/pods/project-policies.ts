@@ -13,7 +13,8 @@ export interface ProjectPoliciesOptions {
 
 /**
  * The NetworkPolicies of projects. A project without boxes keeps its policy, so that its next box starts sooner. Deletes the oldest of
- * these beyond `UNUSED_MAX`: a token for all projects can name any number of projects, and network plugins evaluate every policy of a namespace.
+ * these beyond `UNUSED_MAX`. A token for all projects can name any number of projects, and network plugins evaluate every policy of a
+ * namespace.
  */
 export class ProjectPolicies {
   readonly #options: ProjectPoliciesOptions
@@ -28,7 +29,7 @@ export class ProjectPolicies {
     this.#options = options
   }
 
-  /** Creates the policy of a project, if this process has not; `isUsed` must be true by then. */
+  /** Creates the policy of a project, if this process has not. `isUsed` must be true by then. */
   async ensure(project: string): Promise<void> {
     const { api, instanceId, logger } = this.#options
     await this.#lock.run(project, async () => {

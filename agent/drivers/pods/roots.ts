@@ -41,11 +41,11 @@ export interface PodInit {
   cgroup: string
 }
 
-/** The listener of the node hook: provides the root of each expected pod. */
+/** The listener of the node hook. Provides the root of each expected pod. */
 export interface PodRoots extends HookListener {
-  /** Admits the pod `podUid` to its root; `started` resolves once its init runs. */
+  /** Admits the pod `podUid` to its root. `started` resolves once its init runs. */
   expect(podUid: string, ticket: PodTicket): { started: Promise<PodInit>; fail(why: Error): void; drop(): void }
-  /** Rejects `started` of that pod; does nothing if it is not expected. */
+  /** Rejects `started` of that pod. Does nothing for an unexpected pod. */
   fail(podUid: string, why: Error): void
 }
 
@@ -56,13 +56,13 @@ export interface PodRootsOptions {
   initPath: string
   cgroupVersion(): 1 | 2
   mounts: Pick<BoxMounts, 'stage'>
-  /** The warm pods of a fleet that the scheduler puts on this node; null: there are none. */
+  /** The warm pods of a fleet that the scheduler puts on this node, or null if there are none. */
   shared: {
-    /** What they have in the place of an instance. */
+    /** Value that they have instead of an instance. */
     mark: string
-    /** The namespace that they are in: a pod of another one may have the name of a box's. */
+    /** Namespace of these pods, because a pod of another namespace may have the same name as a box's. */
     namespace: string
-    /** Called before the root of one is prepared: calls `expect` for it at once, or else it is refused. */
+    /** Called before the root of such a pod is prepared. Must call `expect` for it at once, or else the pod is refused. */
     admit(pod: SharedPod): void
   } | null
 }
@@ -177,7 +177,7 @@ function readConfig(call: HookCall): GivenConfig {
   return parseGivenConfig(fs.readFileSync(hookPath(call, 'config.json'), 'utf8'))
 }
 
-// Finds the sandbox process: the pod's network is up before its first container is created.
+// Finds the sandbox process. The pod's network is up before its first container is created.
 function sandboxOf(networkNamespace: string): number {
   const pid = /^\/proc\/(\d+)\/ns\/net$/.exec(networkNamespace)?.[1]
   if (pid === undefined) throw new Error('the namespace does not name the network of the pod')
@@ -216,7 +216,7 @@ function readCommand(pid: number): string {
   }
 }
 
-// Reads the one path of cgroup v2, or that of the pids controller of v1, which the other controllers share.
+// Reads the only path of cgroup v2, or the path of the pids controller of v1, which the other controllers share.
 function readCgroup(pid: number): string {
   const lines = fs.readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n')
   const line = lines.find((each) => /^\d+:pids:/.test(each)) ?? lines.find((each) => each.startsWith('0::')) ?? ''

@@ -24,9 +24,9 @@ export interface PodBox extends AddressedBox {
 
 export interface PodRulesSettings {
   instanceId: string
-  /** True: boxes reach the outside. */
+  /** If true, boxes reach the outside. */
   egress: boolean
-  /** True: boxes reach private ranges, including the cluster's pods and services. */
+  /** If true, boxes reach private ranges, including the cluster's pods and services. */
   allowPrivate: boolean
 }
 
@@ -36,8 +36,8 @@ export function podTableName(instanceId: string): string {
 }
 
 /**
- * Builds the table of an instance whose boxes are pods. Matches boxes by address, since interfaces depend on the cluster's
- * network plugin. Drops packets whose source address is not routed back through their interface.
+ * Builds the table of an instance whose boxes are pods. Matches boxes by address, since interfaces depend on the cluster's network plugin.
+ * Drops packets whose source address is not routed back through their interface.
  */
 export function createPodRules(settings: PodRulesSettings): TableText<PodBox> {
   const { instanceId, allowPrivate } = settings
@@ -55,7 +55,7 @@ export function createPodRules(settings: PodRulesSettings): TableText<PodBox> {
   }
 }
 
-/** Lists the boxes that a table, as JSON of nft, lets through; leaves out incomplete ones. */
+/** Lists the boxes that a table, as JSON of nft, admits. Leaves out incomplete ones. */
 function parsePodEntries(listing: string): (PodBox & BoxMarks)[] {
   const table = readTable(listing)
   return table.elements('boxes').flatMap((element) => {
@@ -98,7 +98,7 @@ function boxChains({ egress }: PodRulesSettings, flowsPerBox: number): string[] 
     'chain from_box {',
     // On a bridge, broadcasts and multicasts would reach the boxes of every project.
     'meta pkttype != unicast drop',
-    // A resolver may be a service of the cluster: match the original destination, which DNAT has replaced by a pod's.
+    // A resolver may be a service of the cluster. So match the original destination, which DNAT has replaced with a pod's.
     ...outwardRules(egress, 'meta l4proto { tcp, udp } ct original ip daddr @resolvers ct original proto-dst 53'),
     '}',
     ...OUTWARD_CHAINS,

@@ -29,16 +29,16 @@ export interface KubeRuntimeOptions
     'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes' | 'startsAtOnce'
   > {
   api: KubeApi
-  /** Watches the pods of this instance; its creator opens and closes it. */
+  /** Watches the pods of this instance. Its creator opens and closes it. */
   pods: PodWatch
   network: PodNetwork
-  /** Image of the boxes' containers: a stub, since each box has a root of its own. */
+  /** Image of the boxes' containers. It is a stub, since each box has a root of its own. */
   image: string
   /** Name of this node. Pods of boxes must run here, where the roots are. */
   node: string
   /** Number of pods to make and keep ready on this node. */
   warmPool: number
-  /** Takes the warm pods of a fleet that the scheduler puts on this node; default false. */
+  /** If true, takes the warm pods of a fleet that the scheduler puts on this node. Default: false. */
   takesShared?: boolean
   /** The `pidsMax` of boxes, the same for all. */
   pidsMax: number
@@ -50,8 +50,8 @@ export interface KubeRuntimeOptions
 }
 
 /**
- * Creates the runtime of a cluster's node: a box is a pod of RuntimeClass `boxyard`, whose root this process prepares at
- * the request of the node's wrapper. Commands are started here, on the node, without the API server.
+ * Creates the runtime of a cluster's node. A box is a pod of RuntimeClass `boxyard`. This process prepares its root when the node's wrapper
+ * requests it. Commands start here, on the node, without the API server.
  */
 export function createKubeRuntime(options: KubeRuntimeOptions): KubeRuntimeParts {
   const runtime = new KubeRuntime({ ...DEFAULTS, ...options })
@@ -70,11 +70,11 @@ export function createKubeRuntime(options: KubeRuntimeOptions): KubeRuntimeParts
   }
 }
 
-/** The runtime, and the pods that it has ready for boxes to come. */
+/** The runtime, and its ready pods for future boxes. */
 export interface KubeRuntimeParts extends Runtime {
   readyPods: {
     count(): number
-    /** Calls `listener` when the last one is taken, and when there is one again. */
+    /** Calls `listener` when a box takes the last one, and when there is one again. */
     onTurn(listener: () => void): void
   }
 }
@@ -131,7 +131,7 @@ class KubeRuntime implements BoxLife {
     await this.boxes.close()
   }
 
-  // Also reports boxes that ended while no agent ran: the watch shows which of their pods were deleted by others.
+  // Also reports boxes that ended while no agent ran. The watch shows whether others deleted their pods.
   onExit(listener: (exit: BoxExit) => void): void {
     this.#listener = listener
     for (const id of this.boxes.host.handles.list())
@@ -182,14 +182,14 @@ class KubeRuntime implements BoxLife {
     this.boxes.disk.bound(id, spec, rootPath)
     const crunStatus = statusForCrun(pid, startTicks)
     const handle = { bootId, pid, startTicks, slotIndex: 0, idBase, project, name, rootPath, cgroup, crunStatus }
-    // A warm pod was made before its box.
+    // The warm pod is older than its box.
     resizeSharedMemory(handle, spec.shmMb, this.#options.logger)
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // Ends the processes first, so that the root is unused, then deletes the pod. The address leaves before: from the end of its
-  // init on, the kubelet may give it to any other pod, also while the API server does not answer. Waits for the node to end the pod only if no
-  // handle was recorded, because its processes are then unknown. Its name is never reused.
+  // Ends the processes first, so that the root is unused, then deletes the pod. Removes the address before that, because after init ends
+  // the kubelet may give it to any other pod, even while the API server does not answer. Waits for the node to end the pod only if there is
+  // no recorded handle, because its processes are then unknown. Never reuses its name.
   async remove(id: string): Promise<void> {
     this.#reports.get(id)?.abort()
     const isNoted = this.boxes.host.handles.list().includes(id)
@@ -217,7 +217,7 @@ class KubeRuntime implements BoxLife {
     void this.#reportExit(id, end)
   }
 
-  // If others deleted the pod, the box did not end by itself. Reports nothing once the box is removed or the agent closes.
+  // If others deleted the pod, they ended the box. Reports nothing once the box is removed or the agent closes.
   async #reportExit(id: string, end: InitEnd): Promise<void> {
     const report = new AbortController()
     this.#reports.set(id, report)
@@ -231,7 +231,7 @@ class KubeRuntime implements BoxLife {
     }
   }
 
-  // Logs failures only: the box runs without its network, and the other boxes are still to be adopted.
+  // Only logs failures. The box then runs without its network, and the agent still adopts the other boxes.
   async #adoptNetwork(id: string, { project, name, pid }: BoxHandle): Promise<void> {
     try {
       this.#options.network.admit({ boxId: id, project, name, ...readPodEndpoint(pid) })

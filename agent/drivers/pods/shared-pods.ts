@@ -17,7 +17,7 @@ import { describeUnplaced, isStanding, podFailureOf } from './state.ts'
 
 export interface SharedPodsOptions {
   api: { namespace: string; pods: Pick<KubeApi['pods'], 'create' | 'delete'> }
-  /** Watches the warm pods that this instance made and no box has: those of `sharedPodsOf`. */
+  /** Watches the pods of `sharedPodsOf`, which are the warm pods that this instance created and no box uses. */
   pods: Pick<PodWatch, 'all' | 'get' | 'onChange' | 'fault'>
   instanceId: string
   image: string
@@ -25,26 +25,26 @@ export interface SharedPodsOptions {
   size: number
   /** The pods that this agent has ready. */
   ready: { count(): number; onTurn(listener: () => void): void }
-  /** Names of nodes whose agents take none now. */
+  /** Names of nodes whose agents accept no pods now. */
   closedNodes(): readonly string[]
   logger: Logger
-  /** How long a pod waits for the agent of its node, and one too many for a box; default one minute. */
+  /** How long a pod waits for the agent of its node, and a surplus pod for a box. Default: one minute. */
   patienceMs?: number
-  /** Wait after a failure, doubled by each that follows; default 500 ms, up to a minute. */
+  /** Wait after a failure, doubled by each further one, up to a minute. Default: 500 ms. */
   pauseMs?: number
 }
 
-/** The warm pods that this agent makes for its fleet. */
+/** The warm pods that this agent creates for its fleet. */
 export interface SharedPods extends BoxPlaces {
-  /** Makes the missing ones, and takes away those that fail or are too many, from then on. */
+  /** Starts to create missing pods, and to remove pods that fail or exceed the number. */
   start(): void
-  /** Stops that; the pods stay. */
+  /** Stops maintaining the pods, which stay. */
   close(): Promise<void>
 }
 
 /**
- * Keeps count of warm pods that the scheduler puts on any node of the fleet. The agent of that node makes each ready, and its boxes take it
- * (`PodStarts.admitShared`); then this one makes the next.
+ * Maintains a number of warm pods that the scheduler puts on any node of the fleet. The agent of that node makes each pod ready, and its
+ * boxes take it (`PodStarts.admitShared`). Then this agent creates the next.
  */
 export function createSharedPods(options: SharedPodsOptions): SharedPods {
   return new SharedPodsOfAgent({ patienceMs: 60_000, pauseMs: 500, ...options })
@@ -53,11 +53,11 @@ export function createSharedPods(options: SharedPodsOptions): SharedPods {
 class SharedPodsOfAgent implements SharedPods {
   readonly #options: Required<SharedPodsOptions>
   readonly #closing = new AbortController()
-  /** Names of pods that the watch has not told of yet, with the time until which they count, in ms of `performance.now`. */
+  /** Names of pods that the watch has not reported yet, with the time until which they count, in ms of `performance.now`. */
   readonly #unseen = new Map<string, number>()
-  /** When pods came to be idle, by uid: those that nobody has made ready, and those that no box has. */
+  /** When pods became idle, by uid. A pod is idle if no agent has made it ready, or if no box uses it. */
   readonly #idleSince = new Map<string, number>()
-  /** Nodes on which a pod failed, with the time until which they are avoided. */
+  /** Nodes on which a pod failed, with the time until which this agent avoids them. */
   readonly #failedNodes = new Map<string, number>()
   /** Names of pods that a box waits for. */
   readonly #awaited = new Set<string>()
@@ -94,7 +94,7 @@ class SharedPodsOfAgent implements SharedPods {
     try {
       const pod = await this.#create(name, { ...size, avoids: closedNodes })
       const node = pod === null ? null : await this.#untilReady(pod)
-      // One that has become ready just now may have a box already.
+      // A pod that has become ready just now may have a box already.
       if (pod !== null && node === null) await this.#removeUnused(this.#options.pods.get(uidOf(pod)) ?? pod)
       return node
     } catch (error) {
@@ -115,14 +115,14 @@ class SharedPodsOfAgent implements SharedPods {
         failures += 1
         logger.warn('failed to create warm pods', { error })
       }
-      // What changes meanwhile must not shorten the wait after a failure.
+      // A change during the wait after a failure must not shorten that wait.
       const signal = failures > 0 ? this.#closing.signal : AbortSignal.any([this.#closing.signal, this.#wake.signal])
       const waitMs = failures > 0 ? Math.min(PAUSE_MAX_MS, pauseMs * 2 ** failures) : patienceMs / TURNS
       await sleep(waitMs, undefined, { ref: false, signal }).catch(() => undefined)
     }
   }
 
-  /** Takes away what fails and what is too many, and makes what is missing; false if one failed. */
+  /** Removes failed and surplus pods, and creates missing ones. Returns false if one failed. */
   async #tend(): Promise<boolean> {
     const { pods, size } = this.#options
     if (pods.fault() !== null) return true
@@ -145,7 +145,7 @@ class SharedPodsOfAgent implements SharedPods {
     return failed.length === 0
   }
 
-  /** Forgets what is over. */
+  /** Forgets expired entries. */
   #forget(known: readonly Pod[]): void {
     const now = performance.now()
     for (const pod of known) this.#unseen.delete(nameOf(pod))
@@ -156,13 +156,13 @@ class SharedPodsOfAgent implements SharedPods {
     for (const pod of known) if (!this.#idleSince.has(uidOf(pod))) this.#idleSince.set(uidOf(pod), now)
   }
 
-  /** Returns true for a pod that has no place, and avoids a node which takes pods again. */
+  /** Returns true for an unscheduled pod that avoids a node which accepts pods again. */
   #isOutdated(pod: Pod): boolean {
     const closed = new Set([...this.#options.closedNodes(), ...this.#failedNodes.keys()])
     return describeUnplaced(pod) !== null && avoidedBy(pod).some((node) => !closed.has(node))
   }
 
-  /** Returns true for a pod that runs, and whose agent has not made it ready for long. */
+  /** Returns true for a running pod that the agent of its node has not made ready for long. */
   #isOrphan(pod: Pod): boolean {
     return pod.status?.phase === 'Running' && !isReady(pod) && this.#isIdle(pod)
   }
@@ -179,7 +179,7 @@ class SharedPodsOfAgent implements SharedPods {
     return [...this.#options.closedNodes()]
   }
 
-  /** Creates a pod; null, without one, if it would have to avoid too many nodes. */
+  /** Creates a pod. Returns null without creating one if it would have to avoid too many nodes. */
   async #create(name: string, plan: { cpus: number; ramMb: number; avoids: readonly string[] }): Promise<Pod | null> {
     const { api, instanceId: maker, image, patienceMs } = this.#options
     const avoids = [...new Set([...plan.avoids, ...this.#failedNodes.keys()])].filter((node) => node !== '')
@@ -190,7 +190,7 @@ class SharedPodsOfAgent implements SharedPods {
     return api.pods.create(buildPod(pod, { namespace: api.namespace, image, node: '', nodeUid: '' }))
   }
 
-  /** Resolves with the node of a pod once it is ready there; null if it fails, has no place, or that takes too long. */
+  /** Resolves with the node of a pod once it is ready there, or with null if it fails, cannot be scheduled, or takes too long. */
   #untilReady(created: Pod): Promise<string | null> {
     const { pods } = this.#options
     const uid = uidOf(created)
@@ -216,7 +216,7 @@ class SharedPodsOfAgent implements SharedPods {
     })
   }
 
-  /** Deletes a pod, unless it has changed: a box may have it by now. */
+  /** Deletes a pod unless it has changed, since a box may use it by now. */
   async #removeUnused({ metadata: { name = '', uid = '', resourceVersion: version = '' } = {} }: Pod): Promise<void> {
     await this.#options.api.pods.delete(name, { uid, version, graceSeconds: 1 })
     this.#unseen.delete(name)
@@ -237,8 +237,8 @@ function uidOf({ metadata }: Pod): string {
 }
 
 const PAUSE_MAX_MS = 60_000
-/** How often pods are looked at within the time that one may be idle. */
+/** Number of checks of the pods within the time that one may be idle. */
 const TURNS = 6
 const READY_MS = 20_000
-/** Keeps what is asked of the scheduler short. */
+/** Keeps requests to the scheduler short. */
 const AVOIDED_MAX = 100

@@ -9,7 +9,7 @@ export interface PodSettings {
   instanceId: string
   /** Namespace of the boxes' pods. */
   namespace: string
-  /** Stub image that a container must have; a box has a root of its own. */
+  /** Stub image that a container must have. A box has a root of its own. */
   image: string
   /** Node of this agent, which has the roots of its boxes. */
   node: string
@@ -20,12 +20,12 @@ export interface PodSettings {
 /** The parameters of a pod of a box, or of a warm pod. */
 export interface PodPlan {
   name: string
-  /** Null: the pod's name. */
+  /** If null, the pod's name. */
   hostname: string | null
   labels: Record<string, string>
-  /** What names the agent that prepares it, for the wrapper of its node. */
+  /** Identifies the agent that prepares the pod, for the wrapper of its node. */
   instance: string
-  /** Names of nodes that it must not be on, of all that the scheduler may choose; null: it must be on the node of this agent. */
+  /** Names of nodes that the scheduler must not choose. If null, the pod must run on the node of this agent. */
   avoids: readonly string[] | null
   cpus: number
   ramMb: number
@@ -39,7 +39,7 @@ export function planBoxPod(spec: BoxSpec, instanceId: string): PodPlan {
   return { name: podName(spec), hostname, labels: boxLabels(spec, instanceId), ...placed, cpus, ramMb, graceSeconds }
 }
 
-/** Plans a warm pod; fields that cannot be changed later have the values of most boxes. */
+/** Plans a warm pod. Fields that cannot change later have the values of most boxes. */
 export function planWarmPod(name: string, instanceId: string): PodPlan {
   const labels = { ...WARM_LABELS, [ANNOTATION_INSTANCE]: instanceId }
   const placed = { instance: instanceId, avoids: null }
@@ -47,8 +47,8 @@ export function planWarmPod(name: string, instanceId: string): PodPlan {
 }
 
 /**
- * Plans a warm pod of a fleet, which the scheduler puts on any node but those that it `avoids`: the agent there takes it. `maker` is the
- * instance that keeps count of it.
+ * Plans a warm pod of a fleet. The scheduler puts it on any node except those in `avoids`, and the agent there takes it. `maker` is the
+ * instance that maintains it.
  */
 export function planSharedPod(
   { name, maker, mark }: { name: string; maker: string; mark: string },
@@ -58,7 +58,7 @@ export function planSharedPod(
   return { name, hostname: null, labels, instance: mark, avoids, cpus, ramMb, graceSeconds: WARM_POD_GRACE_SECONDS }
 }
 
-/** Returns what shared warm pods of a namespace have in the place of an instance, in its form. */
+/** Returns the value that shared warm pods of a namespace have instead of an instance, in the same form. */
 export function sharedMarkOf(namespace: string): string {
   return createHash('sha256').update(`warm pods of ${namespace}`).digest('hex').slice(0, 8)
 }
@@ -101,7 +101,7 @@ export function buildPod(plan: PodPlan, settings: Omit<PodSettings, 'instanceId'
             { resourceName: 'cpu', restartPolicy: 'NotRequired' },
             { resourceName: 'memory', restartPolicy: 'NotRequired' },
           ],
-          // Init ends at once on SIGTERM, and all others with it: the hook gives the agent time to end them.
+          // Init ends at once on SIGTERM and takes all other processes with it. The hook gives the agent time to end them.
           ...(plan.graceSeconds > 0 ? { lifecycle: { preStop: { sleep: { seconds: plan.graceSeconds } } } } : {}),
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
         },
@@ -110,12 +110,15 @@ export function buildPod(plan: PodPlan, settings: Omit<PodSettings, 'instanceId'
   }
 }
 
-/** Returns the owner of a pod on this node: the data is there, so the pod may go with it. A pod with a controller can be drained. */
+/**
+ * Returns the owner of a pod on this node. The data is on the node, so the pod may be deleted with it. A pod with a controller can be
+ * drained.
+ */
 export function ownedBy({ node, nodeUid }: Pick<PodSettings, 'node' | 'nodeUid'>): OwnerReference[] {
   return [{ apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid, controller: true }]
 }
 
-// The pod of a box must run where its root is. Left to the scheduler, which reports why a node cannot take it.
+// The pod of a box must run where its root is. The scheduler still places it, because it reports why a node cannot take it.
 function placementOf({ avoids }: PodPlan, node: string): Pick<PodSpec, 'affinity' | 'topologySpreadConstraints'> {
   if (avoids === null) return requiring([{ key: 'metadata.name', operator: 'In', values: [node] }])
   const others = avoids.map((name) => ({ key: 'metadata.name', operator: 'NotIn', values: [name] }))
@@ -147,10 +150,7 @@ export function boxLabels(box: Pick<BoxSpec, 'id' | 'project' | 'name'>, instanc
   }
 }
 
-/**
- * Returns the box's limits, and requests that are a part of them, since memory and cores are overcommitted as on a single
- * host.
- */
+/** Returns the box's limits, and requests that are a fraction of them, since memory and cores are overcommitted as on a single host. */
 export function podResources({ cpus, ramMb }: Pick<BoxSpec, 'cpus' | 'ramMb'>): {
   limits: Record<string, string>
   requests: Record<string, string>
@@ -166,12 +166,12 @@ export function podResources({ cpus, ramMb }: Pick<BoxSpec, 'cpus' | 'ramMb'>): 
   }
 }
 
-/** Returns the limits in the specification of a pod's container; null if it has none. */
+/** Returns the limits in the specification of a pod's container, or null if it has none. */
 export function podLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.spec?.containers[0]?.resources?.limits)
 }
 
-/** Returns the limits that the kubelet has last applied; null if it has reported none. */
+/** Returns the limits that the kubelet has last applied, or null if it has reported none. */
 export function actualLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.status?.containerStatuses?.[0]?.resources?.limits)
 }
@@ -192,8 +192,8 @@ function randomMark(): string {
 }
 
 /**
- * Builds the NetworkPolicy of a project: its boxes accept connections from each other and from no other pod. Plugins that
- * enforce policies add this to the agent's rules. Pure.
+ * Builds the NetworkPolicy of a project, whose boxes accept connections only from each other. Plugins that enforce policies add this to the
+ * agent's rules. Pure.
  */
 export function projectPolicy(project: string, instanceId: string): NetworkPolicy {
   const labels = { [LABEL_PROJECT]: project, [ANNOTATION_INSTANCE]: instanceId }
@@ -233,7 +233,7 @@ export const GRACE_SLACK_SECONDS = 2
 
 const COMMON_LABELS = { 'app.kubernetes.io/managed-by': 'boxyard' }
 const WARM_LABELS = { ...COMMON_LABELS, 'app.kubernetes.io/name': 'warm-pod', [LABEL_WARM]: 'true' }
-/** A box that most nodes with any room at all can take: one that is larger says nothing about the room for others. */
+/** A size that fits most nodes with any free resources. If a larger box does not fit, smaller ones still may. */
 export const USUAL_SIZE = { cpus: 1, ramMb: 512 }
 /** Limits of a warm pod until a box takes it. */
 export const WARM_SIZE = { cpus: 1, ramMb: 64 }

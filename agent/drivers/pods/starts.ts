@@ -31,7 +31,7 @@ export interface PodStartsOptions {
 export class PodStarts {
   readonly #options: PodStartsOptions
   readonly #warmPods: WarmPodPool
-  /** Told what a start waits for, by the uid of its pod. */
+  /** Called with the reason why a start waits, by the uid of its pod. */
   readonly #waits = new Map<string, (why: string) => void>()
   #isClosing = false
   #onTurn = (): void => undefined
@@ -65,12 +65,12 @@ export class PodStarts {
     return this.#warmPods.count()
   }
 
-  /** Calls `listener` when the last ready pod is taken, and when there is one again. */
+  /** Calls `listener` when a box takes the last ready pod, and when there is one again. */
   onTurn(listener: () => void): void {
     this.#onTurn = listener
   }
 
-  /** Takes a warm pod of the fleet that the scheduler has put on this node, whose container is about to be made. */
+  /** Takes a warm pod of the fleet that the scheduler has put on this node, just before the creation of its container. */
   admitShared(pod: { uid: string; name: string }): void {
     if (this.#isClosing) return
     this.#adopt(pod).catch((error: unknown) => {
@@ -85,13 +85,13 @@ export class PodStarts {
     this.#warmPods.lose(podUid)
   }
 
-  /** Tells the start that waits for the pod, if there is one, that the cluster has no place for it. */
+  /** Reports to the start that waits for the pod, if there is one, that the pod fits nowhere in the cluster. */
   noteChange(pod: Pod): void {
     const why = describeUnplaced(pod)
     if (why !== null) this.#waits.get(pod.metadata?.uid ?? '')?.(why)
   }
 
-  /** Creates the box's pod; resolves once its init runs. */
+  /** Creates the box's pod, and resolves once its init runs. */
   async cold(spec: BoxSpec, onWaiting: (why: string) => void): Promise<PodInit> {
     const pod = await this.#options.pods.create(spec)
     const uid = pod.metadata?.uid ?? ''
@@ -106,7 +106,7 @@ export class PodStarts {
     }
   }
 
-  /** Takes a warm pod that fits the box; null if there is none. */
+  /** Takes a warm pod that fits the box, or returns null if there is none. */
   takeWarmPod(spec: BoxSpec): WarmPod | null {
     const isLikeMost = spec.graceSeconds <= WARM_POD_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
     return isLikeMost ? this.#warmPods.take() : null
@@ -168,7 +168,7 @@ export class PodStarts {
   }
 }
 
-/** Makes the error of a box whose pod did not start. */
+/** Creates the error of a box whose pod did not start. */
 function notStarted(why: string): ServiceError {
   return new ServiceError('runtime_unavailable', why)
 }

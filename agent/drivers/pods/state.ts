@@ -1,18 +1,18 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 
-/** Returns true unless the pod is being deleted. */
+/** Returns true unless the deletion of the pod has begun. */
 export function isStanding({ metadata }: Pod): boolean {
   return metadata?.deletionTimestamp === undefined
 }
 
-/** Returns true if the pod was deleted or evicted by others than the agent, so that its box is still desired. */
+/** Returns true if someone other than the agent deleted or evicted the pod, so that its box is still desired. */
 export function isTakenAway(pod: Pod | null): boolean {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return true
   // Set by the kubelet: eviction, preemption, node shutdown. A container that ends sets no reason here.
   return pod.status?.phase === 'Failed' && pod.status.reason !== undefined
 }
 
-/** Describes why a pod cannot become a box any more; null while it can. */
+/** Describes why a pod cannot become a box any more, or returns null while it can. */
 export function podFailureOf(pod: Pod | null): string | null {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return 'Its pod was deleted.'
   const { phase, message, containerStatuses } = pod.status ?? {}
@@ -25,13 +25,16 @@ export function podFailureOf(pod: Pod | null): string | null {
   return null
 }
 
-/** Returns the scheduler's words on a pod that it finds no node for; null if it has one, or is not decided yet. */
+/**
+ * Returns the scheduler's message about a pod that it finds no node for. Returns null if the pod has a node, or the scheduler has not
+ * decided yet.
+ */
 export function describeUnplaced(pod: Pod | null): string | null {
   const condition = pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
   return condition === undefined ? null : `The cluster cannot place it: ${shorten(condition.message)}`
 }
 
-/** Describes what a pending pod waits for. */
+/** Describes why a pod is still pending. */
 export function describePending(pod: Pod | null): string {
   const unplaced = describeUnplaced(pod)
   if (unplaced !== null) return unplaced

@@ -11,27 +11,27 @@ export interface WarmPod {
 }
 
 export interface WarmPodPoolOptions {
-  /** Number of pods to make and keep ready; 0 is none. */
+  /** Number of pods to make and keep ready. 0 for none. */
   size: number
-  /** Lists the names of all warm pods, also those of earlier processes. */
+  /** Lists the names of all warm pods, including pods of earlier processes. */
   list(): Promise<string[]>
   newName(): string
   /** Creates a pod and waits for its init. If it fails or `signal` aborts, the pod may exist. */
   make(name: string, signal: AbortSignal): Promise<WarmPod>
   /** Succeeds if it is absent. */
   remove(name: string): Promise<void>
-  /** Returns true if the pod exists and is not being deleted. */
+  /** Returns true if the pod exists and its deletion has not begun. */
   isStanding(pod: WarmPod): boolean
-  /** Called when the last ready pod is taken, and when there is one again. */
+  /** Called when a box takes the last ready pod, and when there is one again. */
   onTurn?(): void
   logger: Logger
 }
 
 /** Pods kept ready (`BOXYARD_WARM_POOL`), so that a box need not wait for scheduler, kubelet and container runtime. */
 export interface WarmPodPool {
-  /** Removes the pods of earlier processes, creates the missing ones, and refills by itself from then on. */
+  /** Removes the pods of earlier processes, creates the missing ones, and then refills automatically. */
   start(): void
-  /** Takes a running pod out of the pool; null if none is ready. */
+  /** Takes a running pod out of the pool, or returns null if none is ready. */
   take(): WarmPod | null
   /** Adds a running pod that others have made. */
   add(pod: WarmPod): void
@@ -39,9 +39,9 @@ export interface WarmPodPool {
   discard(name: string): void
   /** Number of pods that are ready. */
   count(): number
-  /** Drops the pod `uid` from the pool and removes it; does nothing if the pool does not have it. */
+  /** Drops the pod `uid` from the pool and removes it. Does nothing if the pool does not have it. */
   lose(uid: string): void
-  /** Stops refilling, and resolves once no pod is being created. Ready pods stay; the next start removes them. */
+  /** Stops refilling, and resolves once no creation of a pod is in progress. Ready pods stay. The next start removes them. */
   close(): Promise<void>
 }
 
