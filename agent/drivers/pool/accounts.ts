@@ -15,10 +15,12 @@ import { groupCounter, limitSubvolume, removeQuotaGroup, topSubvolumes } from '.
 type AccountsPool = Pick<MountedPool, 'rootFd' | 'mountPath' | 'filesystemId' | 'isReadOnly'>
 
 /**
- * Counts what projects keep by simple quotas: each project has a qgroup `1/N`, whose members are the qgroups of all its subvolumes.
- * The kernel charges an extent to the subvolume that wrote it, and keeps the qgroup of a deleted subvolume, with its membership, as
- * long as a snapshot has one of its extents. N is the inode number of a file of the project's name in the pool: the kernel gives each
- * number once, and the file is in the same transactions as the groups, whichever database is restored beside the pool.
+ * Counts the disk usage of projects by simple quotas. Each project has a qgroup `1/N`, whose members are the qgroups of all its subvolumes.
+ * The kernel charges an extent to the subvolume that wrote it. It keeps the qgroup of a deleted subvolume, with its membership, as long as
+ * a snapshot has one of its extents.
+ *
+ * N is the inode number of a file in the pool with the project's name. The kernel uses each inode number only once. The file is in the same
+ * transactions as the groups, so they match whichever database is restored beside the pool.
  */
 export class ProjectGroups implements StorageAccounts {
   readonly #pool: AccountsPool
@@ -32,7 +34,7 @@ export class ProjectGroups implements StorageAccounts {
     this.#commit = commit
   }
 
-  /** Reads the groups of a pool, and removes those that have become empty. `commit` commits what was done so far. */
+  /** Reads the groups of a pool, and removes those that have become empty. `commit` commits all earlier changes. */
   static async open(pool: AccountsPool, commit: () => Promise<void>): Promise<ProjectGroups> {
     const accounts = new ProjectGroups(pool, commit)
     for (const project of await accounts.#names()) {
@@ -44,7 +46,7 @@ export class ProjectGroups implements StorageAccounts {
     return accounts
   }
 
-  /** Returns the qgroup of a project, which it makes if there is none; null for the deployment, which has none. */
+  /** Returns the qgroup of a project, and creates it if there is none. Returns null for the deployment, which has none. */
   async groupOf(project: string | null): Promise<bigint | null> {
     if (project === null) return null
     const known = this.#groups.get(project)
@@ -110,8 +112,8 @@ export class ProjectGroups implements StorageAccounts {
   }
 
   /**
-   * Runs `work`, a change of the subvolume `id` that the bound of its project must not refuse; a second time without that bound if it
-   * did. It refuses the change of a flag, and the removal of a name, where it is below what the project keeps.
+   * Runs `work`, a change of the subvolume `id` that the limit of its project must not refuse. If the limit refused it, runs it again
+   * without the limit. The kernel refuses to change a flag or to remove a name if the limit is below the project's usage.
    */
   async pastBound(id: bigint, work: () => void | Promise<void>): Promise<void> {
     try {
@@ -147,7 +149,7 @@ export class ProjectGroups implements StorageAccounts {
     }
   }
 
-  // What is written and not on the disk yet is reserved.
+  // The kernel has reserved space for data that is written but not on the disk yet.
   async #read(group: bigint): Promise<number> {
     const name = `1_${group - LEVEL_1}`
     const { filesystemId } = this.#pool
@@ -158,7 +160,7 @@ export class ProjectGroups implements StorageAccounts {
     try {
       controlBuffer(this.#pool.rootFd, BTRFS.QGROUP_ASSIGN, encodeMembership(id, group, action))
     } catch (error) {
-      // The subvolume was destroyed meanwhile, or has become a member.
+      // The subvolume has been destroyed since, or has become a member.
       if (!isErrno(error, 'ENOENT', 'EEXIST', 'EINVAL')) throw error
     }
   }
@@ -167,7 +169,7 @@ export class ProjectGroups implements StorageAccounts {
     const found = new Map<bigint, bigint[]>()
     const reading = searchTree(this.#pool.rootFd, QUOTA_TREE, ({ objectId, type, offset }) => {
       const [member, group] = [BigInt(objectId), BigInt(offset)]
-      // Each is stored in both directions.
+      // The kernel stores each relation in both directions.
       if (type !== RELATION_KEY || member >= LEVEL_1) return
       found.set(member, [...(found.get(member) ?? []), group])
     })
@@ -211,7 +213,7 @@ function groupOfInode(inode: number): bigint {
 }
 
 const DIRECTORY = '.accounts'
-/** The first qgroup of level 1; those below are of subvolumes. */
+/** The first qgroup of level 1. Lower ids are qgroups of subvolumes. */
 const LEVEL_1 = 1n << 48n
 const QUOTA_TREE = { treeId: 8, minGeneration: 0, maxGeneration: Number.MAX_SAFE_INTEGER }
 const RELATION_KEY = 246

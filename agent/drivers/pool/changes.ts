@@ -21,9 +21,9 @@ export interface BtrfsChangesOptions {
 }
 
 /**
- * Compares by `btrfs send` without data: the kernel skips what the two trees share, so the cost is that of the changes, times their
- * depth. Runs at most two comparisons, and one per share; requests without a signal join a running one of the same pair. Caches
- * the latest results, 64 MiB in all.
+ * Compares by `btrfs send` without data. The kernel skips the shared parts of the two trees, so the cost grows with the changes, times
+ * their depth. Runs at most two comparisons, and one per share. Requests without a signal join a running one of the same pair. Caches the
+ * latest results, 64 MiB in all.
  */
 export function createBtrfsChanges(options: BtrfsChangesOptions): BtrfsChanges {
   const cache = createCache()

@@ -2,11 +2,11 @@ import fs from 'node:fs/promises'
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import type { Allocation, DeviceErrors } from '../../ports/pool/condition.ts'
 
-/** Reads the kernel's figures of space allocated to data or metadata, and used. */
+/** Reads from the kernel how much space is allocated to data or metadata, and used. */
 export async function readAllocation(filesystemId: string, kind: 'data' | 'metadata'): Promise<Allocation> {
   const directory = `/sys/fs/btrfs/${filesystemId}/allocation/${kind}`
   const read = async (name: string): Promise<number> => Number(await fs.readFile(`${directory}/${name}`, 'utf8'))
-  // For metadata the kernel always sets much more aside than it comes to need.
+  // The kernel always reserves much more for metadata than it comes to need.
   const reserved = kind === 'data' ? await read('bytes_may_use') : 0
   return {
     totalBytes: await read('total_bytes'),
@@ -20,7 +20,7 @@ export function readDeviceErrors(rootFd: number): DeviceErrors {
   return deviceErrors(rootFd, 0n)
 }
 
-/** Resets the counters; the reset is persistent from the next commit on. */
+/** Resets the counters. The reset is persistent from the next commit on. */
 export function resetDeviceErrors(rootFd: number): void {
   deviceErrors(rootFd, DEV_STATS_RESET)
 }
@@ -37,9 +37,9 @@ function deviceErrors(rootFd: number, flags: bigint): DeviceErrors {
 }
 
 /**
- * Runs `work`, whose writes reach the disk before it ends. The kernel reports lost writes to a sync of the file, but not to a
- * snapshot of it, so the device's error counters are compared.
- * @throws SyscallError EIO if the disk refused a write meanwhile
+ * Runs `work`, whose writes reach the disk before it ends. The kernel reports lost writes to a sync of the file, but not to a snapshot of
+ * it, so this compares the device's error counters.
+ * @throws SyscallError EIO if the disk refused a write during `work`
  */
 export async function withSoundWrites<T>(rootFd: number, work: () => T | Promise<T>): Promise<T> {
   const before = failedWrites(rootFd)
@@ -69,7 +69,7 @@ export function readScrubProgress(rootFd: number): ScrubProgress {
   return { checkedBytes: value(2) + value(3), errors: value(4) + value(5) + value(6) + value(9) }
 }
 
-/** Cancels the running scrub, of any process; it has ended on return. Throws as `readScrubProgress`. */
+/** Cancels the running scrub, of any process, which has ended on return. Throws as `readScrubProgress`. */
 export function cancelScrub(rootFd: number): void {
   controlBuffer(rootFd, SCRUB_CANCEL, Buffer.alloc(8))
 }

@@ -32,9 +32,9 @@ import { receiveChain, sendSubvolume } from './transfer.ts'
 
 /** A copy-on-write pool that can grow. */
 export interface BtrfsPool extends CowFilesystem {
-  /** What its subvolumes hold, by project. */
+  /** Space usage of its subvolumes, by project. */
   accounts: StorageAccounts
-  /** Grows the pool by a step; false if the host has no room above its reserve. */
+  /** Grows the pool by a step. Returns false if the host has no space above its reserve. */
   grow(): Promise<boolean>
 }
 
@@ -45,8 +45,8 @@ export interface BtrfsPool extends CowFilesystem {
 export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
   const pool = await mountPool(options)
   const commit = createCommits(pool.rootFd)
-  // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share. Others wait for each,
-  // also those that only sync a file.
+  // The kernel serializes commits, so more at once would only occupy the worker threads that all file calls share. Others wait for each,
+  // including those that only sync a file.
   const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE, pause: SNAPSHOT_PAUSE })
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool, options)
@@ -79,7 +79,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
         await commit()
       }),
     destroy: async (name) => {
-      // Deleting writes too: a write that fails on a full disk below would end all other writes as well.
+      // Deleting writes too. A write that fails on a full disk below would end all other writes as well.
       await checkWritable(pool)
       await convertErrors(pool, () => destroySubvolume(pool.rootFd, checkedName(name), accounts))
       space.noteFreed()
@@ -114,7 +114,7 @@ async function setReadOnly(
   { name, isReadOnly }: { name: string; isReadOnly: boolean },
 ): Promise<void> {
   await withSubvolume(rootFd, name, async (fd) => {
-    // A commit alone keeps the size that files had when last written out, which is mostly 0.
+    // A commit only keeps the size that files had when last written out, which is mostly 0.
     if (isReadOnly) await withSoundWrites(rootFd, () => syncFilesystem(fd))
     await accounts.pastBound(subvolumeId(fd), () => setSubvolumeReadOnly(fd, isReadOnly))
   })
@@ -144,7 +144,7 @@ function createTransfers(pool: MountedPool, accounts: ProjectGroups): Pick<CowFi
   }
 }
 
-// A snapshot keeps the top directory of its source, and with it the birth time of that.
+// A snapshot keeps the top directory of its source, including its birth time.
 async function originOf(directory: string): Promise<string | null> {
   try {
     return String((await fs.stat(directory, { bigint: true })).birthtimeNs)
@@ -154,7 +154,7 @@ async function originOf(directory: string): Promise<string | null> {
   }
 }
 
-/** Creates a function that commits what was done so far; callers that wait while a commit runs share the next one. */
+/** Creates a function that commits all earlier changes. Callers that wait while a commit runs share the next one. */
 function createCommits(rootFd: number): () => Promise<void> {
   return shareRuns(async () => {
     const transaction = Buffer.alloc(8)
@@ -176,9 +176,7 @@ async function startSync(rootFd: number, transaction: Buffer): Promise<void> {
   await Promise.all(requests)
 }
 
-/**
- * Removes the qgroups of destroyed subvolumes. The kernel removes most itself; those with shared data stay until that is freed.
- */
+/** Removes the qgroups of destroyed subvolumes. The kernel removes most itself. Those with shared data stay until that data is freed. */
 async function removeStaleQuotaGroups(pool: MountedPool): Promise<void> {
   const ids = await quotaGroupIds(pool.filesystemId)
   const alive = new Set(topSubvolumes(pool.rootFd).map((subvolume) => subvolume.id))
@@ -197,7 +195,7 @@ async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
   }
 }
 
-// A program that is killed or breaks off on a full pool may not say why.
+// A program that is killed or stops early on a full pool may not report why.
 async function isFull(pool: MountedPool): Promise<boolean> {
   const { bavail, bsize } = await fs.statfs(pool.mountPath)
   return bavail * bsize < FULL_BYTES
@@ -220,9 +218,9 @@ function checkedName(name: string): string {
   return name
 }
 
-/** Snapshots that are made at once, roots of new boxes among them. */
+/** Number of concurrent snapshots, including roots of new boxes. */
 export const SNAPSHOTS_AT_ONCE = 1
-// After its commit a snapshot costs the kernel as much again, and its end does, too.
+// After its commit a snapshot costs the kernel as much again. Deleting it costs the same.
 const SNAPSHOT_PAUSE = 3
 
 const FULL_BYTES = 16 * 1024 ** 2

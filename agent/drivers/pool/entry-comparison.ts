@@ -11,9 +11,9 @@ import type { TreeReader } from './tree-reader.ts'
 /** Compares entries of two trees. */
 export interface EntryComparison {
   /**
-   * Returns true if an entry of the earlier tree and one of the later are the same in type, permissions, owner, attributes and, but for
-   * directories, in content and modification time: as a file that was restored is. Returns false for devices, for what the disk cannot
-   * read, and beyond `COMPARED_BYTES_MAX` in all.
+   * Returns true if an entry of the earlier tree and one of the later are the same, as after a restore of the file. Compares type,
+   * permissions, owner and attributes, and except for directories, content and modification time. Returns false for devices, for data that
+   * the disk cannot read, and beyond `COMPARED_BYTES_MAX` in all.
    */
   isSame(io: Pick<TaskIo, 'mustPause'>, before: RawPath, after: RawPath): Steps<boolean>
 }
@@ -39,7 +39,7 @@ export function createEntryComparison({ earlier, later }: Record<'earlier' | 'la
         bytesLeft -= is.sizeBytes
         return yield* haveSameContent(io, wasFd, isFd)
       } catch (error) {
-        // A difference that looks for damage is not ended by it.
+        // A comparison that looks for damage must not end because of it.
         if (isErrno(error, 'EIO', 'EUCLEAN')) return false
         throw error
       } finally {
@@ -63,11 +63,11 @@ function haveSameAttributes(wasFd: number, isFd: number): boolean {
 }
 
 function attributesOf(fd: number): Map<string, Buffer> {
-  // Copied, since the buffer is reused.
+  // Copies the value, since the next read reuses the buffer.
   return new Map(listAttributes(fd).map((name) => [name, Buffer.from(readAttribute(fd, name))]))
 }
 
-// Both are whole and do not change, so that each read of a local file fills its buffer but for the last.
+// Both files are complete and do not change, so that each read of a local file fills its buffer, except the last.
 function* haveSameContent(io: Pick<TaskIo, 'mustPause'>, wasFd: number, isFd: number): Steps<boolean> {
   for (;;) {
     const [wasBytes, isBytes] = [readFd(wasFd, WAS), readFd(isFd, IS)]
@@ -77,8 +77,8 @@ function* haveSameContent(io: Pick<TaskIo, 'mustPause'>, wasFd: number, isFd: nu
   }
 }
 
-/** How much is read of either tree for one difference: few files are replaced by ones of the same size and time. */
+/** Bytes to read of either tree for one comparison. Few files have replacements of the same size and time. */
 const COMPARED_BYTES_MAX = 64 * 1024 ** 2
-// Reused: no two comparisons of a thread read at once but in turns, each of which fills and compares both.
+// Reused, because comparisons of a thread take turns, and each turn fills and compares both.
 const WAS = Buffer.alloc(256 * 1024)
 const IS = Buffer.alloc(256 * 1024)

@@ -11,7 +11,7 @@ export interface ExtentTable {
   addShared(address: number, bytes: number, owner: number): void
   /** Returns the bytes of the extents that only this owner has, and of all that it has. */
   of(owner: number): { uniqueBytes: number; bytes: number }
-  /** Counts the extents that only this owner has; null: those of any single owner. */
+  /** Counts the extents that only this owner has. With null, counts the extents of any single owner. */
   uniqueCount(owner: number | null): number
 }
 

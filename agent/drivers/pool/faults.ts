@@ -17,7 +17,7 @@ export async function convertErrors<T>(pool: Pick<MountedPool, 'isReadOnly'>, ac
   }
 }
 
-/** Passes on `bytes` that a program reads from the pool. If it fails, the pool's error counters tell whether its disk failed. */
+/** Forwards `bytes` that a program reads from the pool. If it fails, the pool's error counters show whether its disk failed. */
 export async function* convertReadErrors(
   pool: Pick<MountedPool, 'rootFd'>,
   bytes: AsyncIterable<Uint8Array>,
@@ -28,7 +28,7 @@ export async function* convertReadErrors(
     yield* bytes
   } catch (error) {
     if (signal?.aborted) throw error
-    // Not the place where backups are kept, which would be named for it.
+    // Names the pool here, because the error would otherwise name the place where backups are kept.
     if (isErrno(error, 'ENOSPC', 'EDQUOT')) throw storageFull(error)
     if (failures(pool) === before) throw error
     throw new ServiceError('internal', UNREADABLE, { cause: error })
@@ -45,8 +45,8 @@ function failures({ rootFd }: Pick<MountedPool, 'rootFd'>): number {
 }
 
 /**
- * Checks that a pool can be written to; costs two quick system calls if its image is fully allocated.
- * @throws ServiceError `internal` while it is read-only, `storage_full` while its image lacks blocks and its disk has no room
+ * Checks that a pool is writable. Costs two quick system calls if its image is fully allocated.
+ * @throws ServiceError `internal` while it is read-only, `storage_full` while its image lacks blocks and its disk has no space
  */
 export async function checkWritable(pool: Pick<MountedPool, 'isReadOnly' | 'missingBytes' | 'backing'>): Promise<void> {
   if (pool.isReadOnly()) throw new ServiceError('internal', READ_ONLY)
@@ -66,5 +66,5 @@ const UNREADABLE =
   'The data to be read is damaged on the disk of this host, and nothing was made of it. Health tells its operator the remedy.'
 const READ_ONLY =
   'The storage of this host takes no writes since its disk failed; reads go on. Health says what its operator has to do.'
-// Room for a commit of the filesystem and for what boxes write before it.
+// Space for a commit of the filesystem and for writes of boxes before it.
 const LEAST_BYTES = 64 * 1024 ** 2

@@ -18,7 +18,7 @@ export interface PoolImageOptions {
   logger: Logger
 }
 
-/** Creates the image with an empty filesystem if there is none; renames it into place once it is complete. */
+/** Creates the image with an empty filesystem if there is none. Renames it into place once it is complete. */
 export async function ensureImage(imagePath: string, options: PoolImageOptions): Promise<void> {
   if (await fileExists(imagePath)) return
   if (options.isExpected || (await isLink(imagePath))) {
@@ -56,7 +56,7 @@ export async function ensureImage(imagePath: string, options: PoolImageOptions):
   await syncDirectory(path.dirname(imagePath))
 }
 
-/** Grows the image durably; returns false if the disk has no room. */
+/** Grows the image durably. Returns false if the disk has no space. */
 export async function growImage(imagePath: string, stepBytes: number): Promise<boolean> {
   const file = await fs.open(imagePath, 'r+')
   try {
@@ -76,20 +76,18 @@ export async function growImage(imagePath: string, stepBytes: number): Promise<b
   }
 }
 
-/** The missing bytes of an image, and the available bytes of its disk. */
+/** Returns the missing bytes of an image, and the available bytes of its disk. */
 export async function readBacking(imagePath: string, hostReserveBytes: number): Promise<PoolBacking> {
   return { missingBytes: missingBytesOf(imagePath), availableBytes: await hostRoom(imagePath, hostReserveBytes) }
 }
 
-/** Returns the bytes of missing blocks, 0 unless the image was copied with holes. Takes some µs. */
+/** Returns the bytes of missing blocks, which is 0 unless the image was copied with holes. Takes some µs. */
 export function missingBytesOf(imagePath: string): number {
   const { size, blocks } = statSync(imagePath)
   return Math.max(0, size - blocks * STAT_BLOCK_BYTES)
 }
 
-/**
- * Allocates the holes of an image, keeping its data, if the disk has room above the reserve. Returns true if it has no holes now.
- */
+/** Allocates the holes of an image, keeping its data, if the disk has space above the reserve. Returns true if it has no holes now. */
 export async function backImage(imagePath: string, { hostReserveBytes, logger }: PoolImageOptions): Promise<boolean> {
   const missingBytes = missingBytesOf(imagePath)
   if (missingBytes === 0) return true
@@ -111,7 +109,7 @@ export async function backImage(imagePath: string, { hostReserveBytes, logger }:
   return missingBytesOf(imagePath) === 0
 }
 
-/** Returns by how much a pool may grow above the host's reserve, up to `stepBytes`; 0 below a useful minimum. */
+/** Returns by how much a pool can grow above the host's reserve, up to `stepBytes`. Returns 0 below a useful minimum. */
 export async function growthStep(imagePath: string, stepBytes: number, hostReserveBytes: number): Promise<number> {
   const step = Math.min(stepBytes, roundDown(await hostRoom(imagePath, hostReserveBytes)))
   return step < MIN_STEP_BYTES ? 0 : step

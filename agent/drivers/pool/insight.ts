@@ -19,7 +19,7 @@ export interface BtrfsInsight extends Pick<CowFilesystem, 'changes' | 'measure' 
 export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPoolOptions, 'logger'>): BtrfsInsight {
   const threads: FileThreads<BtrfsTasks> = createFileThreads({
     ...{ module: TASKS, count: 1, memoryMb: THREAD_MB },
-    // Counting may take a processor for minutes, which commands need more.
+    // Counting may take a CPU for minutes, which commands need more.
     niceness: 10,
   })
   const changes = createBtrfsChanges({ ...pool, threads })
@@ -44,9 +44,9 @@ export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPool
   }
 }
 
-/** Measures subvolumes of a pool, one call at a time, because each may read a million extents; shares take turns. */
+/** Measures subvolumes of a pool, one call at a time, because each may read a million extents. Shares take turns. */
 interface BtrfsUsage {
-  /** Returns the usage of each, in the order of the names; null for a missing one. */
+  /** Returns the usage of each, in the order of the names, with null for a missing one. */
   measure(names: readonly string[], share: string): Promise<(SubvolumeUsage | null)[]>
 }
 

@@ -1,4 +1,4 @@
-/** Structures and numbers of linux/btrfs.h: encoding only, without calls. All fields are little-endian. */
+/** Structures and numbers of linux/btrfs.h. Encodes and decodes only, without calls. All fields are little-endian. */
 
 /** Ioctl requests of btrfs, type byte 0x94. */
 export const BTRFS = {
@@ -43,13 +43,13 @@ export interface NewSubvolumeArgs {
   name: string
   isReadOnly: boolean
   quotaBytes: number | null
-  /** The qgroup of which its own becomes a member in the same transaction; null: none. */
+  /** The qgroup that its own joins in the same transaction, or null for none. */
   group: bigint | null
 }
 
 /**
- * Encodes `btrfs_ioctl_vol_args_v2` of a new subvolume, followed by the `btrfs_qgroup_inherit` with its limit and its group;
- * `addressOf` returns the address of the buffer, since the first points to the second.
+ * Encodes `btrfs_ioctl_vol_args_v2` of a new subvolume, followed by the `btrfs_qgroup_inherit` with its limit and its group. `addressOf`
+ * returns the address of the buffer, since the first structure points to the second.
  */
 export function encodeNewSubvolume(args: NewSubvolumeArgs, addressOf: (buffer: Buffer) => bigint): Buffer {
   const { sourceFd, name, isReadOnly, quotaBytes, group } = args
@@ -84,7 +84,7 @@ export function encodeDestroyById(subvolumeId: bigint): Buffer {
   return buffer
 }
 
-/** Encodes `btrfs_ioctl_qgroup_limit_args` for a qgroup, that of a subvolume by its id; null lifts the limit. */
+/** Encodes `btrfs_ioctl_qgroup_limit_args` for a qgroup. A subvolume's qgroup has its id. Null lifts the limit. */
 export function encodeQuotaLimit(groupId: bigint, quotaBytes: number | null): Buffer {
   const buffer = Buffer.alloc(QUOTA_LIMIT_BYTES)
   buffer.writeBigUInt64LE(groupId, 0)
@@ -99,7 +99,7 @@ export function encodeEnableSimpleQuotas(): Buffer {
   return buffer
 }
 
-/** Encodes `btrfs_ioctl_qgroup_create_args` to make or remove a qgroup; that of a subvolume has its id. */
+/** Encodes `btrfs_ioctl_qgroup_create_args` to make or remove a qgroup. A subvolume's qgroup has its id. */
 export function encodeQuotaGroup(groupId: bigint, action: 'make' | 'remove'): Buffer {
   const buffer = Buffer.alloc(16)
   buffer.writeBigUInt64LE(action === 'make' ? 1n : 0n, 0)
@@ -107,7 +107,7 @@ export function encodeQuotaGroup(groupId: bigint, action: 'make' | 'remove'): Bu
   return buffer
 }
 
-/** Encodes `btrfs_ioctl_qgroup_assign_args` to make the qgroup of a subvolume a member of another, or end that. */
+/** Encodes `btrfs_ioctl_qgroup_assign_args` to add the qgroup of a subvolume to another, or to remove it from there. */
 export function encodeMembership(subvolumeId: bigint, groupId: bigint, action: 'make' | 'remove'): Buffer {
   const buffer = Buffer.alloc(24)
   buffer.writeBigUInt64LE(action === 'make' ? 1n : 0n, 0)
@@ -138,7 +138,7 @@ export function encodeChildSearch(parentId: bigint, fromId: bigint): Buffer {
   return buffer
 }
 
-/** Decodes the references in the answered buffer of `encodeChildSearch`; none if there are no more. */
+/** Decodes the references in the answered buffer of `encodeChildSearch`. Returns none if there are no more. */
 export function decodeChildSearch(buffer: Buffer): SubvolumeReference[] {
   const references: SubvolumeReference[] = []
   let at = SEARCH_KEY_BYTES

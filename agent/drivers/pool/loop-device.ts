@@ -12,9 +12,8 @@ export interface LoopDevice {
 }
 
 /**
- * Opens the loop device of the image: the one it is attached to already (a second one of the same file would corrupt
- * it), or a new one. The device detaches by itself once the last user, mounts included, has closed it. The caller holds
- * the lock of the image.
+ * Opens the loop device of the image. Reuses an attached device, since a second one of the same file would corrupt it, or attaches a new
+ * one. The device detaches automatically once the last user, mounts included, has closed it. The caller holds the lock of the image.
  */
 export function attachLoopDevice(imagePath: string): LoopDevice {
   const existing = findLoopDevice(imagePath)
@@ -31,7 +30,7 @@ export function attachLoopDevice(imagePath: string): LoopDevice {
   }
 }
 
-/** Opens the loop device that the image is attached to; null if there is none. */
+/** Opens the loop device of an attached image, or returns null if there is none. */
 export function findLoopDevice(imagePath: string): LoopDevice | null {
   const image = fs.statSync(imagePath, { bigint: true })
   for (const name of fs.readdirSync('/sys/block')) {
@@ -64,9 +63,7 @@ export function isAttached(devicePath: string): boolean {
   return fs.existsSync(`/sys/block/${devicePath.slice('/dev/'.length)}/loop`)
 }
 
-/**
- * Detaches the device now, or as soon as its last user closes it; also a device that another tool attached.
- */
+/** Detaches the device now, or as soon as its last user closes it. Works for a device that another tool attached, too. */
 export function detachLoopDevice(device: LoopDevice): void {
   try {
     controlNumber(device.fd, LOOP_CLR_FD, 0)
@@ -80,7 +77,7 @@ function openIfAttached(path: string, image: fs.BigIntStats): LoopDevice | null 
   try {
     fd = openBelow(AT.FDCWD, path, { flags: O.RDWR })
   } catch (error) {
-    // ENXIO: it is being detached at this moment.
+    // ENXIO means that it is detaching at this moment.
     if (isErrno(error, 'ENXIO', 'ENOENT', 'EACCES', 'EROFS', 'EPERM')) return null
     throw error
   }
@@ -112,7 +109,7 @@ function configureFree(imageFd: number, imagePath: string): LoopDevice | null {
     return { path, fd }
   } catch (error) {
     closeFd(fd)
-    // EBUSY: another program took the free device first.
+    // EBUSY means that another program took the free device first.
     if (isErrno(error, 'EBUSY')) return null
     throw error
   }

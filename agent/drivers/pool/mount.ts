@@ -13,8 +13,8 @@ export interface PoolMountRequest {
 }
 
 /**
- * Mounts the filesystem of a pool; read-only if the kernel refuses writes, as it does after a failed write until the last user has
- * unmounted it. Reads are served meanwhile.
+ * Mounts the filesystem of a pool. Mounts it read-only if the kernel refuses writes, as it does after a failed write until the last user
+ * has unmounted it. Reads still work then.
  * @throws Error with the diagnosis of the image if it cannot be mounted at all
  */
 export async function mountPoolDevice({ source, target, imagePath, logger }: PoolMountRequest): Promise<void> {
@@ -42,12 +42,12 @@ export async function mountPoolDevice({ source, target, imagePath, logger }: Poo
 }
 
 /**
- * Returns the mount options of a pool on a host with so many CPUs. Threads of the kernel compress, decompress and check what boxes write and
- * read, outside of the bounds of the boxes: each kind of work gets half of the CPUs. Pure.
+ * Returns the mount options of a pool on a host with so many CPUs. Kernel threads compress, decompress and check the data of boxes, outside
+ * of the limits of the boxes. Each kind of work gets half of the CPUs. Pure.
  *
- * Nothing in the kernel charges that work to a cgroup, and nothing forbids it: root of a box may choose a slower compression for a directory (the
- * attribute `btrfs.compression`, whose name no filter of system calls can see), and what the pool compresses by itself costs about the same.
- * With btrfs's own number (CPUs + 2) one box took two of two CPUs besides its own, and its neighbours waited 6 times as long.
+ * The kernel does not charge that work to a cgroup, and cannot forbid it. Root of a box may choose a slower compression for a directory
+ * (the attribute `btrfs.compression`, whose name no filter of system calls can see). The pool's own compression costs about the same. With
+ * btrfs's default number (CPUs + 2) one box took two of two CPUs besides its own, and its neighbours waited 6 times as long.
  */
 export function poolOptions(cpus: number): string {
   return `${OPTIONS},thread_pool=${Math.min(THREADS_MAX, Math.max(1, Math.floor(cpus / 2)))}`
@@ -74,7 +74,7 @@ async function findFault(imagePath: string): Promise<string> {
   )
 }
 
-/** Reads the first copy of the superblock; null if there is none. */
+/** Reads the first copy of the superblock, or returns null if there is none. */
 async function readSuperblock(imagePath: string): Promise<{ id: string; sizeBytes: number } | null> {
   const file = await fs.open(imagePath, 'r')
   try {
@@ -90,10 +90,10 @@ async function readSuperblock(imagePath: string): Promise<{ id: string; sizeByte
 }
 
 const FLAGS = MS.NOATIME | MS.NOSUID | MS.NODEV
-// Loop devices report as rotational, for which btrfs delays each sync to batch others.
-// `metadata_ratio`: else data may take the last of the disk, and leave no room for a name, a snapshot or a delete.
+// Loop devices report as rotational, for which btrfs delays each sync to batch others. Without `metadata_ratio`, data may take the last of
+// the disk and leave no space for a name, a snapshot or a delete.
 const OPTIONS = 'compress=zstd:1,nodiscard,ssd,metadata_ratio=8'
-// The most that btrfs itself takes.
+// The maximum of btrfs itself.
 const THREADS_MAX = 8
 const SUPERBLOCK_OFFSET = 64 * 1024
 const SUPERBLOCK_BYTES = 4096

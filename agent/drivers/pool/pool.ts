@@ -39,11 +39,11 @@ import {
 import { mountPoolDevice } from './mount.ts'
 
 export interface BtrfsPoolOptions extends PoolImageOptions {
-  /** The directory of `pool.img`; the caller holds its lock. */
+  /** The directory of `pool.img`. The caller holds its lock. */
   dataDir: string
-  /** The pool is mounted at `<runDir>/pool`, in this process's own mount namespace. */
+  /** The pool's mount point is `<runDir>/pool`, in this process's own mount namespace. */
   runDir: string
-  /** The pool grows by this much once less than half of it is free; 0: never. */
+  /** The pool grows by this much once less than half of it is free. 0 for never. */
   stepBytes: number
 }
 
@@ -56,14 +56,14 @@ export interface MountedPool {
   rootFd: number
   /** The random id of the filesystem, as a UUID. */
   filesystemId: string
-  /** Grows the pool by a step; false if the host has no room above its reserve. One growth at a time. */
+  /** Grows the pool by a step. Returns false if the host has no space above its reserve. One growth at a time. */
   grow(): Promise<boolean>
   /** Returns true if the kernel has made it read-only. */
   isReadOnly(): boolean
   backing(): Promise<PoolBacking>
-  /** Bytes of missing blocks in the image; 0 unless it was copied with holes. */
+  /** Bytes of missing blocks in the image, which is 0 unless it was copied with holes. */
   missingBytes(): number
-  /** Allocates the missing blocks of the image; returns false if its disk has no room for all. */
+  /** Allocates the missing blocks of the image. Returns false if its disk has no space for all. */
   back(): Promise<boolean>
   /** Bytes by which the pool could still grow. */
   growableBytes(): Promise<number>
@@ -71,9 +71,8 @@ export interface MountedPool {
 }
 
 /**
- * Opens the pool of a data directory, creating it if there is none: image, loop device, mount, simple quotas. Every step
- * reuses what an earlier process left. Throws if the host has no room for a pool, or this process no mount namespace
- * of its own.
+ * Opens the pool of a data directory, and creates it if there is none: image, loop device, mount, simple quotas. Every step reuses the
+ * result of an earlier process. Throws if the host has no space for a pool, or this process has no mount namespace of its own.
  */
 export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool> {
   assertPrivateMountNamespace()
@@ -97,10 +96,7 @@ export interface PoolRelease {
   isStillUsed: boolean
 }
 
-/**
- * Detaches the loop device of a data directory's pool, now or as soon as its last user ends; the caller holds the
- * lock.
- */
+/** Detaches the loop device of a data directory's pool, now or as soon as its last user ends. The caller holds the lock. */
 export async function releasePool(dataDir: string): Promise<PoolRelease> {
   const imagePath = path.join(dataDir, IMAGE_NAME)
   if (!(await fileExists(imagePath))) return { device: null, isStillUsed: false }
@@ -187,7 +183,7 @@ async function matchFilesystemToDevice(rootFd: number, loop: LoopDevice): Promis
   await controlBufferAsync(rootFd, BTRFS.RESIZE, encodeVolumeArgs('1:max'))
 }
 
-/** Serializes growth; concurrent callers share the outcome. */
+/** Serializes growth. Concurrent callers share the outcome. */
 function createGrowth(
   options: BtrfsPoolOptions,
   parts: { loop: LoopDevice; imagePath: string; rootFd: number },

@@ -4,7 +4,7 @@ import { searchTree } from './search.ts'
 export interface SubvolumeRoot {
   id: number
   uuid: string
-  /** UUID of the subvolume that it was copied from; empty if it was created empty. */
+  /** UUID of the subvolume that it is a copy of. Empty if it was created empty. */
   parentUuid: string
   isReadOnly: boolean
   /** Transaction ids of its last change and of its creation. */
@@ -45,16 +45,17 @@ export function* hasDestroyedRoots(fd: number): Generator<void, boolean> {
 
 /** The part of a subvolume that is known to be shared, from its ancestry. */
 export interface Origin {
-  /** Extents in leaves up to this generation are also in `base`, which never changes; 0: none. */
+  /** Extents in leaves up to this generation are also in `base`, which never changes. 0 for none. */
   floor: number
   base: SubvolumeRoot | null
 }
 
 /**
- * Derives from the ancestry of each subvolume what it shares with another. A leaf older than a copy was in the source when the copy
- * was made: it is in the copy if that never changed, and in the source if that has not changed since. So a subvolume that goes on
- * changing has its latest copy as base, a copy the previous one, and the first copy the base that its source had when that was
- * created. Pure.
+ * Derives from the ancestry of each subvolume what it shares with another. A leaf older than a copy was in the source at the time of the
+ * copy. It is still in the copy if the copy never changed, and in the source if the source has not changed since.
+ *
+ * So a subvolume that keeps changing has its latest copy as base. A copy has the previous copy as base. The first copy has the base that
+ * its source had when the source was created. Pure.
  */
 export function originsOf(roots: readonly SubvolumeRoot[]): Map<number, Origin> {
   const byUuid = new Map(roots.map((root) => [root.uuid, root]))

@@ -10,11 +10,11 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { Scrub } from '../../ports/pool/condition.ts'
 import { cancelScrub, readScrubProgress, resetDeviceErrors, type ScrubProgress } from './condition.ts'
 
-/** Scrubs a pool, one at a time; keeps the last result in a file beside the image. */
+/** Scrubs a pool, one at a time. Keeps the last result in a file beside the image. */
 export interface PoolScrubs {
-  /** Starts a scrub unless one is running. @throws ServiceError `storage_full`, or `internal` if its start cannot be noted */
+  /** Starts a scrub unless one is running. @throws ServiceError `storage_full`, or `internal` if it cannot record the start */
   start(clock: Pick<Clock, 'now'>): void
-  /** Returns the running scrub, else the last one; null if there was none. */
+  /** Returns the running scrub, else the last one, or null if there was none. */
   current(): Scrub | null
   /** Cancels the running scrub, which is then `interrupted`. */
   close(): Promise<void>
@@ -34,7 +34,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   const file = path.join(dataDir, FILE_NAME)
   let last = readNote(file)
   let running: { ended: Promise<void>; stop(): void } | null = null
-  // Goes on without the note: the state in memory serves until the agent ends.
+  // Continues without the note, because the state in memory serves until the agent ends.
   const settle = (scrub: Scrub): void => {
     last = scrub
     attempt(logger, 'failed to record the end of a scrub', () => writeNote(file, scrub))
@@ -77,7 +77,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   }
 }
 
-/** Resolves to the output of the program once it has ended; empty if it could not be started. */
+/** Resolves to the output of the program once it has ended, or to an empty text if it did not start. */
 function runScrub({ mountPath, filesystemId, logger }: PoolScrubsOptions): { output: Promise<string>; kill(): void } {
   const child = spawnChild('btrfs', ['scrub', 'start', '-B', '-R', mountPath], { stdio: ['ignore', 'pipe', 'ignore'] })
   let text = ''
@@ -89,7 +89,7 @@ function runScrub({ mountPath, filesystemId, logger }: PoolScrubsOptions): { out
     child.once('close', () => resolve())
   })
   const output = ended.then(() => {
-    // The program's own status file, which is not used.
+    // The program's own status file is unused.
     attempt(logger, 'failed to remove the status files of a scrub', () => {
       for (const kind of ['status', 'progress'])
         fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
@@ -99,7 +99,7 @@ function runScrub({ mountPath, filesystemId, logger }: PoolScrubsOptions): { out
   return { output, kill: () => void killGroup(child, 'SIGKILL') }
 }
 
-/** Parses the result; null if the scrub did not finish. Pure. */
+/** Parses the result, or returns null if the scrub did not finish. Pure. */
 function parseResult(text: string): ScrubProgress | null {
   const values = new Map(
     [...text.matchAll(/^\s*(\w+):\s*(\d+)\s*$/gm)].map(([, name = '', value]) => [name, Number(value)]),
@@ -121,7 +121,7 @@ function progressOf(rootFd: number): ScrubProgress | null {
   }
 }
 
-/** Runs `act`, whose failure is only logged. */
+/** Runs `act`, and only logs its failure. */
 function attempt(logger: Logger, failure: string, act: () => void): void {
   try {
     act()

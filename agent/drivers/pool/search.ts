@@ -4,12 +4,12 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 /** The part of a filesystem's tree to search. */
 export interface TreeRange {
   treeId: number
-  /** Generations of the leaves to read; the kernel does not read subtrees older than the minimum. */
+  /** Generations of the leaves to read. The kernel does not read subtrees older than the minimum. */
   minGeneration: number
   maxGeneration: number
 }
 
-/** An item of a tree; `start` and `length` locate its data in the buffer. */
+/** An item of a tree. `start` and `length` locate its data in the buffer. */
 export interface TreeItem {
   /** Generation of its leaf. */
   generation: number
@@ -22,8 +22,8 @@ export interface TreeItem {
 }
 
 /**
- * Reads the items of a tree, a buffer at a time, and calls `visit` for each; item and buffer are reused for the next. Yields after
- * each buffer, which takes about a millisecond. Returns false if the tree does not exist (any more).
+ * Reads the items of a tree, a buffer at a time, and calls `visit` for each. Reuses item and buffer for the next. Yields after each buffer,
+ * which takes about a millisecond. Returns false if the tree does not exist (any more).
  */
 export function* searchTree(
   fd: number,
@@ -75,7 +75,7 @@ function nextKey(start: number): Key {
   return type < MAX_TYPE ? { objectId, type: type + 1, offset: 0n } : { objectId: objectId + 1n, type: 0, offset: 0n }
 }
 
-/** Encodes `btrfs_ioctl_search_args_v2`: from a key on to the end of the tree. */
+/** Encodes `btrfs_ioctl_search_args_v2` from a key on to the end of the tree. */
 function encodeSearch({ treeId, minGeneration, maxGeneration }: TreeRange, { objectId, type, offset }: Key): void {
   BUFFER.writeBigUInt64LE(BigInt(treeId), 0)
   BUFFER.writeBigUInt64LE(objectId, 8)
@@ -100,5 +100,5 @@ const DATA_AT = 112
 const HEADER_BYTES = 32
 const MAX_U64 = 2n ** 64n - 1n
 const MAX_TYPE = 255
-// Reused: a thread makes one call at a time and reads the result before the next.
+// Reused, because a thread makes one call at a time and reads the result before the next.
 const BUFFER = Buffer.from(new ArrayBuffer(512 * 1024))

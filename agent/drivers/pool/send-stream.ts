@@ -24,7 +24,7 @@ export interface SendReader {
    * @throws SendStreamError for an invalid stream, or a command above 1 MiB
    */
   push(piece: Buffer): void
-  /** Ends the stream. @throws SendStreamError if it was cut off */
+  /** Ends the stream. @throws SendStreamError if it is incomplete */
   end(): void
 }
 
@@ -38,7 +38,7 @@ export function createSendReader(take: (command: SendCommand) => void): SendRead
   let rest: Buffer = Buffer.alloc(0)
   let hasHead = false
   let hasEnded = false
-  /** Decodes the complete commands in `buffer`; returns the number of bytes consumed. */
+  /** Decodes the complete commands in `buffer`, and returns the number of bytes consumed. */
   const decodeAll = (buffer: Buffer): number => {
     let at = 0
     if (!hasHead) {
@@ -77,7 +77,7 @@ function decodeCommand(code: number, bytes: Buffer): SendCommand {
     if (bytes.length - at < ATTRIBUTE_HEAD_BYTES) throw new SendStreamError('a cut attribute')
     const kind = bytes.readUInt16LE(at)
     const start = at + ATTRIBUTE_HEAD_BYTES
-    // From version 2 on, data has no length of its own: it is the rest of the command.
+    // From version 2 on, data has no length of its own, because it is the rest of the command.
     if (kind === ATTRIBUTE.DATA) break
     const end = start + bytes.readUInt16LE(at + 2)
     if (end > bytes.length) throw new SendStreamError('a cut attribute')
@@ -95,7 +95,7 @@ function decodeTime(bytes: Buffer, at: number): SendTime {
 }
 
 /**
- * Makes the error of a failed `btrfs send` from its stderr. Send fails on paths of more than 4,095 bytes, which a box can create
+ * Creates the error of a failed `btrfs send` from its stderr. Send fails on paths of more than 4,095 bytes, which a box can create
  * directory by directory.
  */
 export function sendFault(errorText: string): Error {

@@ -7,15 +7,15 @@ import { convertErrors } from './faults.ts'
 import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
 
 export interface SpaceOptions extends Pick<BtrfsPoolOptions, 'stepBytes' | 'logger'> {
-  /** Commits what was done so far. */
+  /** Commits all earlier changes. */
   commit(): Promise<void>
 }
 
-/** Manages the free space of a pool: checks every second whether to grow. Converts errors. */
+/** Manages the free space of a pool. Checks every second whether to grow. Converts errors. */
 export interface SpaceKeeper {
-  /** Runs work that needs space; when out of space, retries after growing and while destroyed subvolumes are reclaimed. */
+  /** Runs work that needs space. When out of space, retries after growing and while the kernel reclaims destroyed subvolumes. */
   use(act: () => void | Promise<void>): Promise<void>
-  /** Must be called after a subvolume was destroyed. */
+  /** Call it after a subvolume was destroyed. */
   noteFreed(): void
   /** Reports the usage of the pool, including its possible growth. */
   capacity(): Promise<DiskCapacity>
@@ -50,7 +50,7 @@ export function createSpaceKeeper(
           await act()
         } catch (error) {
           if (!isErrno(error, 'ENOSPC')) throw error
-          // Destroyed data is reclaimed only after a commit.
+          // The kernel reclaims destroyed data only after a commit.
           if (!(await pool.grow())) await options.commit()
           await retryUntilReclaimed(act)
         }
@@ -105,6 +105,6 @@ function startGrowing(
 }
 
 const CHECK_INTERVAL_MS = 1_000
-/** The upper bound of reclaiming: about 10 ms were measured, and more than five seconds on a busy machine. */
+/** The upper bound of reclaiming. Measurements showed about 10 ms, and more than five seconds on a busy machine. */
 const RECLAIM_MS = 10_000
 const POLL_MS = 5

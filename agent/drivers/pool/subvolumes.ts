@@ -30,13 +30,13 @@ export async function withSubvolume<T>(rootFd: number, name: string, use: (fd: n
   }
 }
 
-/** Creates an empty subvolume, whose qgroup is a member of `group`; not durable before the next commit. */
+/** Creates an empty subvolume, whose qgroup is a member of `group`. Not durable before the next commit. */
 export function createSubvolume(rootFd: number, name: string, group: bigint | null): void {
   const args = { sourceFd: null, name, isReadOnly: false, quotaBytes: null, group }
   controlBuffer(rootFd, BTRFS.SUBVOL_CREATE_V2, encodeNewSubvolume(args, addressOf))
 }
 
-/** A snapshot to make; its qgroup becomes a member of `group`. */
+/** A snapshot to make, whose qgroup becomes a member of `group`. */
 export interface SubvolumeCopy {
   source: string
   name: string
@@ -45,7 +45,7 @@ export interface SubvolumeCopy {
   group: bigint | null
 }
 
-/** Creates a durable snapshot, with its quota and owner from the start; commits on a worker thread, which takes milliseconds. */
+/** Creates a durable snapshot, with its quota and owner from the start. Commits on a worker thread, which takes milliseconds. */
 export async function snapshotSubvolume(rootFd: number, { source, ...copy }: SubvolumeCopy): Promise<void> {
   await withSubvolume(rootFd, source, (sourceFd) => {
     const args = encodeNewSubvolume({ ...copy, sourceFd }, addressOf)
@@ -53,7 +53,7 @@ export async function snapshotSubvolume(rootFd: number, { source, ...copy }: Sub
   })
 }
 
-/** Sets or clears the read-only flag of a subvolume; durable on return. */
+/** Sets or clears the read-only flag of a subvolume. Durable on return. */
 export function setSubvolumeReadOnly(fd: number, isReadOnly: boolean): void {
   const flags = Buffer.alloc(8)
   controlBuffer(fd, BTRFS.SUBVOL_GETFLAGS, flags)
@@ -65,8 +65,8 @@ export function setSubvolumeReadOnly(fd: number, isReadOnly: boolean): void {
 }
 
 /**
- * Bounds what can be written to a subvolume from now on; null lifts the bound. Not durable before the next commit.
- * `rootFd` must lie outside the subvolume: from within a full one the call itself fails.
+ * Limits the bytes of future writes to a subvolume. Null lifts the limit. Not durable before the next commit. `rootFd` must lie outside the
+ * subvolume, because from within a full one the call itself fails.
  */
 export function limitSubvolume(rootFd: number, id: bigint, quotaBytes: number | null): void {
   controlBuffer(rootFd, BTRFS.QGROUP_LIMIT, encodeQuotaLimit(id, quotaBytes))
@@ -98,12 +98,12 @@ export function topSubvolumes(rootFd: number): SubvolumeReference[] {
   return childSubvolumes(rootFd, TOP_SUBVOLUME_ID)
 }
 
-/** Runs a change of the subvolume `id` that no bound of its project may refuse. It may run twice. */
+/** Runs a change of the subvolume `id` that the limit of its project must not refuse. May run it twice. */
 export interface BoundLifter {
   pastBound(id: bigint, work: () => Promise<void>): Promise<void>
 }
 
-/** Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. */
+/** Destroys a subvolume at the top and all nested ones, deepest first. Not durable before the next commit. */
 export async function destroySubvolume(rootFd: number, name: string, lifter: BoundLifter): Promise<void> {
   let id: bigint
   try {
@@ -121,7 +121,7 @@ export async function destroySubvolume(rootFd: number, name: string, lifter: Bou
   await controlBufferAsync(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
 }
 
-/** Removes a qgroup; false if it is absent, still accounts for bytes, or has a subvolume or members. */
+/** Removes a qgroup. Returns false if it is absent, still accounts for bytes, or has a subvolume or members. */
 export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   try {
     controlBuffer(rootFd, BTRFS.QGROUP_CREATE, encodeQuotaGroup(id, 'remove'))
@@ -132,7 +132,7 @@ export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   }
 }
 
-/** Returns a counter of the qgroup `level/id`, in bytes; 0 if there is no such group. */
+/** Returns a counter of the qgroup `level/id`, in bytes, or 0 if there is no such group. */
 export async function groupCounter(
   filesystemId: string,
   group: string,

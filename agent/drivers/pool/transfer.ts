@@ -24,19 +24,19 @@ import {
 type PoolMount = Pick<MountedPool, 'rootFd' | 'mountPath'>
 
 /**
- * Streams a read-only subvolume by `btrfs send`, compressed with zstd; with a parent only the difference. Stopping the iteration or
- * aborting `signal` ends the programs. Throws at the end if they failed.
+ * Streams a read-only subvolume by `btrfs send`, compressed with zstd. With a parent, streams only the difference. Stopping the iteration
+ * or aborting `signal` ends the programs. Throws at the end if they failed.
  */
 export async function* sendSubvolume({ mountPath }: PoolMount, request: SendRequest): AsyncGenerator<Uint8Array> {
   const { name, parent, maxBytes = Number.POSITIVE_INFINITY, signal } = request
   const from = parent === null ? [] : ['-p', path.join(mountPath, parent)]
-  // Sends compressed extents as they are, because recompressing would take most of the time.
+  // Sends compressed extents unchanged, because recompressing would take most of the time.
   const args = ['send', '-q', '--proto', '2', '--compressed-data', ...from, path.join(mountPath, name)]
   const { writer: sender, reader: packer, fd } = startPair(['btrfs', args], ['zstd', PACK], 'read')
   const stop = stopOn([sender, packer], signal)
   const length = watchLength(sender, maxBytes, stop)
   try {
-    // Buffers up to a bound while the reader waits for a disk or a network.
+    // Buffers up to a limit while the reader waits for a disk or a network.
     for await (const piece of readPipe(fd, AHEAD_BYTES)) {
       await length.look()
       yield piece
@@ -62,7 +62,7 @@ export async function receiveChain(
 ): Promise<void> {
   const { rootFd, mountPath } = pool
   const { container, name, quotaBytes, signal } = request
-  // What the program makes in there becomes a member of the same group: simple quotas hand it on to nested subvolumes.
+  // Everything that the program creates inside becomes a member of the same group, because simple quotas extend it to nested subvolumes.
   createSubvolume(rootFd, container, group)
   const directory = path.join(mountPath, container)
   let last = ''
@@ -102,7 +102,7 @@ async function receiveOne(
   }
 }
 
-/** Finds the one new subvolume in `container`; throws if there is anything else. */
+/** Finds the one new subvolume in `container`. Throws if there is anything else. */
 async function newSubvolume({ rootFd, mountPath }: PoolMount, container: string, seen: Set<string>): Promise<string> {
   const id = await withSubvolume(rootFd, container, subvolumeId)
   const made = childSubvolumes(rootFd, id).filter((child) => !seen.has(child.name))
@@ -156,7 +156,7 @@ function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
       const end = (): void => resolve(code ?? signal)
-      // Its stderr may not have been read yet.
+      // Its stderr may still have unread output.
       if (child.stderr === null || child.stderr.closed) end()
       else child.stderr.once('close', end)
     })
@@ -184,7 +184,7 @@ function stopOn(programs: readonly Program[], signal: AbortSignal | undefined): 
   }
 }
 
-/** Stops a sender once it has written more than `maxBytes`; `check` throws if it had to. */
+/** Stops a sender once it has written more than `maxBytes`. Then `check` throws. */
 function watchLength(
   { child }: Program,
   maxBytes: number,
@@ -199,7 +199,7 @@ function watchLength(
     if (isTooLong) stop()
   }
   return {
-    // Also between pieces: zeros are sent for minutes before they make one.
+    // Checks between pieces too, since a sender can produce zeros for minutes before they make one.
     look,
     check: () => {
       if (isTooLong) throw new SendTooLongError(`the stream has more than ${maxBytes} bytes`)

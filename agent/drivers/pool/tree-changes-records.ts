@@ -2,7 +2,7 @@ import type { FileKind } from '../../ports/files/files.ts'
 import type { ChangeCursor, ChangeKind, ChangesPage, TreeChange } from '../../ports/pool/tree-changes.ts'
 import type { RawPath } from '../files/paths.ts'
 
-/** Encoded changes, in their order, to pass between threads and to cache; objects would take five times the memory. */
+/** Encoded changes, in their order, to pass between threads and to cache. Objects would take five times the memory. */
 export interface ChangeRecords {
   /** Start of each record, and the end of the last. */
   offsets: Uint32Array<ArrayBuffer>
@@ -21,7 +21,7 @@ export interface RawChange {
 
 /** Encodes changes one after another, up to a number of bytes in all. */
 export interface ChangeWriter {
-  /** Adds a change; false if there is no room for it. */
+  /** Adds a change. Returns false if there is no space for it. */
   add(change: RawChange): boolean
   finish(): ChangeRecords
 }

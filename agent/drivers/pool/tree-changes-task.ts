@@ -57,7 +57,7 @@ interface Trees {
 type Pausing = Pick<TaskIo, 'mustPause'>
 
 function* describe(io: Pausing, found: FoundChange[], { earlier, later, toFd }: Trees): Steps<RawChange[]> {
-  // Neighbours are mostly in one directory, which the reader of a tree keeps open.
+  // Neighbours are mostly in one directory, which the tree reader keeps open.
   found.sort(compareChanges)
   const changes: RawChange[] = []
   const hardLinks = new HardLinks(toFd, found)
@@ -89,7 +89,7 @@ class HardLinks {
     this.#found = found
   }
 
-  /** Returns the hard links of a file that are not listed yet. */
+  /** Returns the unlisted hard links of a file. */
   unlisted(inode: number): RawPath[] {
     this.#listed ??= new Set(this.#found.flatMap(({ kind, path }) => (kind === 'deleted' ? [] : [path])))
     const fresh = namesOfFile(this.#fd, inode).filter((name) => this.#listed?.has(name) !== true)
@@ -126,9 +126,7 @@ function tooMany(): ServiceError {
   return refusal('body_too_large', [`The two differ by more than ${CHANGES_MAX} names.`, 'Compare nearer ones.'])
 }
 
-/**
- * Returns the names of an inode in the subvolume that `fd` is open on: absolute there, and as many as fit in 4 KB.
- */
+/** Returns the names of an inode in the subvolume that `fd` is open on, as absolute paths there, and as many as fit in 4 KB. */
 function namesOfFile(fd: number, inode: number): RawPath[] {
   // `btrfs_ioctl_ino_path_args`, which points at a `btrfs_data_container`.
   const args = Buffer.alloc(ARGS_BYTES)
@@ -149,5 +147,5 @@ const RECORDS_BYTES_MAX = 64 * 1024 ** 2
 const INO_PATHS = 0xc0389423
 const ARGS_BYTES = 128
 const VALUES_AT = 16
-// Reused: a thread makes one call at a time and reads the result before the next.
+// Reused, because a thread makes one call at a time and reads the result before the next.
 const NAMES = Buffer.from(new ArrayBuffer(4096))

@@ -2,33 +2,33 @@ import type { ChangeKind } from '../../ports/pool/tree-changes.ts'
 import type { RawPath } from '../files/paths.ts'
 import { SEND, type SendCommand, SendStreamError, type SendTime } from './send-stream.ts'
 
-/** A difference between two trees, from their names alone. Paths are absolute, with one character for each byte. */
+/** A difference between two trees, derived only from their names. Paths are absolute, with one character for each byte. */
 export interface FoundChange {
   kind: ChangeKind
-  /** Path in the later tree; if deleted, in the earlier one. */
+  /** Path in the later tree, or in the earlier one if deleted. */
   path: RawPath
   /** Path in the earlier tree, if it differs from `path`. */
   from: RawPath | null
-  /** True if content or attributes changed; if added, true for a new name of such a file of the earlier tree. */
+  /** True if content or attributes changed. For an added file, true if it is a new name of a file of the earlier tree that changed. */
   isModified: boolean
-  /** Path in the earlier tree of a file that is gone, whose place this one has: the caller compares the two. Else null. */
+  /** Path in the earlier tree of a file that is gone and that this one replaces, else null. The caller compares the two. */
   replaced: RawPath | null
-  /** Modification time, if only that may have changed: the caller compares it with the earlier tree. */
+  /** Modification time, if only that may have changed. The caller compares it with the earlier tree. */
   touched: SendTime | null
 }
 
 /** Derives the difference of two trees from the commands that turn the earlier into the later. */
 export interface TreeModel {
-  /** @throws SendStreamError for a command that no valid stream has, RangeError for more names than the bound */
+  /** @throws SendStreamError for a command that no valid stream has, RangeError for more names than the limit */
   apply(command: SendCommand): void
   /** Yields the net difference, in no order. */
   changes(): Generator<FoundChange>
 }
 
 /**
- * Creates a model that has only the names in the commands: all others of the earlier tree are unchanged. A file that lost a name and
- * got another was renamed; one with several may count as deleted and added. Entries below a renamed directory moved with it and are
- * not listed. If a file replaces another at its path, only the new one is listed, as modified if it is new.
+ * Creates a model that has only the names in the commands. All other names of the earlier tree are unchanged. A file that lost a name and
+ * got another counts as renamed. A file with several names may count as deleted and added. Entries below a renamed directory moved with it
+ * and are not listed. If a file replaces another at its path, the model lists only the new one, as modified if it is new.
  */
 export function createTreeModel(namesMax: number): TreeModel {
   const names = new Names(namesMax)
@@ -51,16 +51,16 @@ export function createTreeModel(namesMax: number): TreeModel {
 
 /** A name in a directory, of the earlier tree, the later one, or both. */
 interface Entry {
-  /** Its directory now; null once it is removed. */
+  /** Its directory now, or null once it is removed. */
   directory: Entry | null
   name: string
-  /** Its directory in the earlier tree; null if it was in none. */
+  /** Its directory in the earlier tree, or null if it was in none. */
   wasIn: Entry | null
   wasNamed: string
   file: FileState
-  /** The known names of a directory; the value of a removed one is null. */
+  /** The known names of a directory. The value of a removed name is null. */
   names: Map<string, Entry | null> | null
-  /** Path in the earlier tree of a file that is gone and whose place it has; else null. */
+  /** Path in the earlier tree of a file that is gone and that this one replaces, else null. */
   replaced: RawPath | null
 }
 
@@ -98,7 +98,7 @@ class Names {
     return entry
   }
 
-  /** Returns the entry that has the path now; null if none is known. */
+  /** Returns the entry that has the path now, or null if none is known. */
   findKnown(path: string): Entry | null {
     let entry: Entry | null = this.root
     for (const name of path.split('/')) if (name !== '') entry = entry?.names?.get(name) ?? null
@@ -142,7 +142,7 @@ class Names {
     return true
   }
 
-  // An unknown name in a directory of the earlier tree is unchanged, so it is taken to exist.
+  // The model assumes that an unknown name in a directory of the earlier tree exists, unchanged.
   #child(directory: Entry, name: string): Entry {
     const known = directory.names?.get(name)
     if (known) return known
@@ -224,7 +224,7 @@ function sortNames({ entries }: FileState, { gone, moved, fresh }: SortedNames):
 function* deletions(names: Names, gone: readonly Entry[]): Generator<FoundChange> {
   for (const was of gone) {
     const path = names.pathBefore(was)
-    // If its directory is gone too, another one may have the path of that.
+    // If its directory is gone too, another directory may have its path.
     const isThere = names.isThere(was.wasIn)
     const successor = isThere ? was.wasIn?.names?.get(was.wasNamed) : names.findKnown(path)
     if (successor) successor.replaced = path

@@ -3,10 +3,10 @@ import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
 import { type FileStat, readLinkAt, statAt, statFd } from '../../lib/syscalls/stat.ts'
 import { type RawPath, rawBytesOf } from '../files/paths.ts'
 
-/** Reads entries of a tree that does not change; never follows a link. */
+/** Reads entries of a tree that does not change. Never follows a link. */
 export interface TreeReader {
   stat(path: RawPath): FileStat
-  /** Opens a file or directory for reading; the caller closes it. */
+  /** Opens a file or directory for reading. The caller closes it. */
   open(path: RawPath): number
   /** Reads the target of a symlink. */
   readLink(path: RawPath): Uint8Array

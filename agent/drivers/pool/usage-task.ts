@@ -3,7 +3,7 @@ import { createExtentTable, type ExtentTable, hashOf } from './extent-table.ts'
 import { type Origin, originsOf, readRoots, type SubvolumeRoot } from './roots.ts'
 import { searchTree, type TreeItem } from './search.ts'
 
-/** The subvolumes to measure; `knownBytes` is a size from an earlier measurement, or null. */
+/** The subvolumes to measure. `knownBytes` is a size from an earlier measurement, or null. */
 export interface UsageArgument {
   fd: number
   targets: readonly { id: number; knownBytes: number | null }[]
@@ -17,9 +17,9 @@ export interface MeasuredUsage {
 }
 
 /**
- * Counts the data extents of subvolumes, and those that no other subvolume of the filesystem has; null for a subvolume that is
- * gone. Skips extents that are shared with the base, as far as the ages of the leaves show it. If there are more extents than the
- * table holds, works in several rounds, each for a part of them.
+ * Counts the data extents of subvolumes, and the ones that no other subvolume of the filesystem has. Returns null for a subvolume that is
+ * gone. Skips extents shared with the base, as far as the ages of the leaves show it. If there are more extents than the table holds, works
+ * in several rounds, each for a part of them.
  */
 export function* usageTask(io: TaskIo, argument: UsageArgument): Steps<(MeasuredUsage | null)[]> {
   for (let rounds = 1; ; rounds *= 2) {
@@ -94,11 +94,11 @@ function* readingRoots(io: TaskIo, fd: number): Steps<SubvolumeRoot[]> {
 interface Target {
   id: number
   index: number
-  /** True to read also what it shares with its base, which its size includes. */
+  /** If true, also reads the part that it shares with its base, which its size includes. */
   isWhole: boolean
 }
 
-/** Returns the generation of the oldest extent that its base does not have; null if it is gone. */
+/** Returns the generation of the oldest extent that its base does not have, or null if it is gone. */
 function* readTarget(survey: Survey, { id, index, isWhole }: Target): Steps<number | null> {
   const { table, origins } = survey
   const floor = origins.get(id)?.floor ?? 0
@@ -128,8 +128,8 @@ interface Copied {
 }
 
 /**
- * Marks the extents that subvolumes with this base still share with it, until it has none to itself. Copies of those have no
- * other extents of it.
+ * Marks the extents that subvolumes with this base still share with it, until the base has none of its own. Copies of these subvolumes
+ * share no other extents of the base.
  */
 function* readCopies(survey: Survey, { id, index, roots, targets }: Copied): Steps<void> {
   const { origins, table } = survey
@@ -147,7 +147,7 @@ function* readCopies(survey: Survey, { id, index, roots, targets }: Copied): Ste
 interface Extent {
   address: number
   bytes: number
-  /** Generation in which it was written. */
+  /** Generation in which the extent was written. */
   madeAt: number
   /** Generation of its leaf. */
   generation: number
@@ -159,7 +159,7 @@ function* readExtents(
   take: (extent: Extent) => void,
 ): Steps<boolean> {
   const reading = searchTree(fd, range, ({ type, generation, start, length }: TreeItem, buffer) => {
-    // An inline extent has the data itself instead of an address; the address of a hole is 0.
+    // An inline extent has the data itself instead of an address. The address of a hole is 0.
     if (type !== EXTENT_DATA_KEY || length < EXTENT_BYTES || buffer[start + 20] === INLINE) return
     const address = number64(buffer, start + 21)
     if (address === 0 || !isWanted(address)) return
