@@ -15,7 +15,7 @@ export function createAuditStore(database: Database): AuditStore {
     read: async ({ projects, project, actor, operation, status, before, limit }) => {
       const oldest = Number(database.get('SELECT min(number) AS number FROM audit')?.number ?? 0)
       const newest = Number(database.get('SELECT max(number) AS number FROM audit')?.number ?? 0)
-      // A number that clients made up may lie far beyond: reading down from there would take for ever.
+      // A client may invent a number far beyond the newest. Reading down from there would take forever.
       const end = Math.min(before ?? newest + 1, newest + 1)
       const start = Math.max(oldest, end - SCANNED)
       const allowed = projects === '*' ? null : JSON.stringify(projects)

@@ -36,8 +36,8 @@ export function createBackupRecords(database: Database): BackupRecords {
 }
 
 /**
- * Releases the copies that backups of a deleted volume keep, inside the open transaction; returns their tombstones. A running
- * backup releases its own at its end.
+ * Releases the copies that backups of a deleted volume keep, inside the open transaction. Returns their tombstones. A running backup
+ * releases its own at its end.
  */
 export function releaseBackups(database: Database, volumeId: string, now: number): Tombstone[] {
   const kept = backupsOf(database, volumeId).filter(({ status }) => status !== 'running')

@@ -3,17 +3,17 @@ import { dirname } from 'node:path'
 import { repeat } from '../../../shared/repeat.ts'
 import { allocateFileNow } from '../../lib/syscalls/descriptors.ts'
 
-/** Reserves space on the database's disk, so that records can be deleted when the disk is full. */
+/** Reserves space on the database's disk, so that deleting records works on a full disk. */
 export interface Ballast {
-  /** Frees the space, which is reserved again once the disk has twice its size. */
+  /** Frees the space. It is reserved again once the disk has twice its size. */
   release(): void
-  /** Stops the checks; the file stays. */
+  /** Stops the checks. The file stays. */
   close(): void
 }
 
 export interface BallastOptions {
   sizeBytes: number
-  /** Interval of the checks for room after a release. */
+  /** Interval of the checks for free space after a release. */
   checkMs: number
 }
 
@@ -45,7 +45,7 @@ function take(path: string, sizeBytes: number): boolean {
     }
     return true
   } catch {
-    // The service runs without it; the next check tries again.
+    // The service runs without it, and the next check tries again.
     return false
   }
 }

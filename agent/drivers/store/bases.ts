@@ -3,7 +3,9 @@ import type { Database, Row } from './database.ts'
 import { PAGE_BYTES } from './pages.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
-/** Creates the store of bases in SQLite: records as JSON, beside the columns that queries filter by; the project of shared ones is ''. */
+/**
+ * Creates the store of bases in SQLite, with records as JSON beside the columns that queries filter by. The project of shared ones is ''.
+ */
 export function createBaseStore(database: Database): BaseStore {
   return {
     insert: async (base) => database.transaction(() => insert(database, base)),

@@ -86,7 +86,7 @@ function removeBox(
   return database.transaction(() => {
     const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
     if (row === null) return null
-    // Before the box, because their events need its name, and the count of their bytes its project.
+    // Runs before the deletion of the box, because their events need its name, and the count of their bytes its project.
     database.run('DELETE FROM services WHERE box_id = ?', id)
     const snapshots = removeSnapshots(database, id, tombstone.createdAt)
     database.run('DELETE FROM boxes WHERE id = ?', id)

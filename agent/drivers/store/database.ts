@@ -11,51 +11,51 @@ import { openWal } from './wal.ts'
 /** A row of a result. */
 export type Row = Record<string, string | number | bigint | Uint8Array | null>
 
-/** A value that can be bound to a statement. */
+/** A value that a statement can bind. */
 export type Value = string | number | null | Uint8Array
 
 /**
- * A database file; every commit is synced to the disk. Each call converts errors of SQLite to ServiceError:
- * `storage_full`, `runtime_unavailable` while another process holds the file, else `internal`.
+ * A database file. Every commit is synced to the disk. Each call converts errors of SQLite to ServiceError: `storage_full`,
+ * `runtime_unavailable` while another process holds the file, else `internal`.
  */
 export interface Database {
   get(sql: string, ...values: Value[]): Row | null
   all(sql: string, ...values: Value[]): Row[]
   /**
-   * Reads the first rows: at most `limit`, and no more of them than have `bytesMax` together, but at least one if there is one. A row's
-   * bytes are its column `bytes`, else those of its `record`. Tells whether rows are left.
+   * Reads the first rows, at most `limit` of them and at most `bytesMax` bytes together, but always at least one if there is one. A row's
+   * bytes are its column `bytes`, or else the bytes of its `record`. Returns whether rows are left.
    */
   page(sql: string, most: PageBounds, ...values: Value[]): { rows: Row[]; hasMore: boolean }
-  /** Runs a statement; returns the number of rows changed. */
+  /** Runs a statement, and returns the number of rows changed. */
   run(sql: string, ...values: Value[]): number
-  /** Runs `work`, which must be synchronous; events do not tell of what it changes. */
+  /** Runs `work`, which must be synchronous, without events about its changes. */
   silently<T>(work: () => T): T
   /** Runs `work`, which must be synchronous, in one transaction. */
   transaction<T>(work: () => T): T
   /**
-   * Like `transaction`, but the main thread does not wait for the disk: resolves once the commit is synced. Others see it before that.
-   * Those who wait share a sync.
+   * Like `transaction`, but without blocking the main thread on the disk. Resolves once the commit is synced. Other readers see it before
+   * that. Concurrent callers share a sync.
    */
   transactionSoon<T>(work: () => T): Promise<T>
-  /** Runs `work`, which frees more room than it takes; on a full disk runs it once more with the ballast released. */
+  /** Runs `work`, which frees more space than it takes. On a full disk, runs it once more with the ballast released. */
   freeing<T>(work: () => T): T
-  /** `freeing` of a transaction that resolves as `transactionSoon` does. */
+  /** Combines `freeing` with a transaction that resolves as `transactionSoon` does. */
   freeingSoon<T>(work: () => T): Promise<T>
   close(): void
 }
 
-/** What a page holds at most. */
+/** Limits of a page. */
 export interface PageBounds {
   limit: number
   bytesMax: number
 }
 
 export interface DatabaseOptions {
-  /** Null: on a full disk, `freeing` fails as well. */
+  /** If null, `freeing` fails on a full disk as well. */
   ballast: Ballast | null
   /** Scripts of the schema, one per version. */
   migrations?: readonly string[]
-  /** Null or absent: changes of records write no events. */
+  /** If null or absent, changes of records write no events. */
   outbox?: OutboxDeps | null
 }
 
@@ -134,7 +134,7 @@ function runTransaction<T>(sqlite: DatabaseSync, work: () => T): T {
   }
 }
 
-// In WAL mode a commit is then written without a sync. Checkpoints sync as ever, and so does each commit after this one.
+// In WAL mode this commit is written without a sync. Checkpoints still sync, and each commit after this one does too.
 function runUnsynced<T>(sqlite: DatabaseSync, work: () => T): T {
   sqlite.exec('PRAGMA synchronous = NORMAL')
   try {
@@ -144,7 +144,7 @@ function runUnsynced<T>(sqlite: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Caches prepared statements; evicts the least recently used. */
+/** Caches prepared statements, and evicts the least recently used. */
 function createStatements(sqlite: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>()
   return (sql) => {
@@ -185,7 +185,7 @@ function truncateWal(sqlite: DatabaseSync): void {
   try {
     sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // The next attempt fails by itself if there is no room.
+    // If there is no space, the next attempt fails anyway.
   }
 }
 
@@ -203,7 +203,7 @@ function migrate(sqlite: DatabaseSync, path: string, migrations: readonly string
   sqlite.exec(`PRAGMA user_version = ${to}; COMMIT`)
 }
 
-/** Copies the database to `copy`, renamed into place once complete; replaces the copy of an earlier attempt. */
+/** Copies the database to `copy`, and renames it into place once complete. Replaces the copy of an earlier attempt. */
 function copyBeside(sqlite: DatabaseSync, copy: string): void {
   const draft = `${copy}.new`
   rmSync(draft, { force: true })
@@ -213,5 +213,5 @@ function copyBeside(sqlite: DatabaseSync, copy: string): void {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-// More than the drivers have statements.
+// More than the number of statements in the drivers.
 const STATEMENTS_KEPT = 128

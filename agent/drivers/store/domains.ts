@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** The owner of domains: a service of a box; '' is the box itself. */
+/** The owner of domains, a service of a box. '' is the box itself. */
 interface DomainOwner {
   boxId: string
   service: string
@@ -8,7 +8,7 @@ interface DomainOwner {
 
 type Published = 'stored' | 'changed' | { taken: string }
 
-/** Runs `write` and replaces the domains of the owner, in one transaction; returns a domain that another owner has. */
+/** Runs `write` and replaces the domains of the owner, in one transaction. Returns a domain that another owner has. */
 export function publishDomains(
   database: Database,
   { boxId, service }: DomainOwner,

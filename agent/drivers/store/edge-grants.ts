@@ -47,7 +47,8 @@ function excessOfToken(database: Database, { credential, tokenId }: EdgeGrantRec
   return database.all(`${OTHERS} AND token_id = ? ${OLDEST}`, credential, tokenId, excess + slackOf(most))
 }
 
-// Beyond `most`, likewise, in equal parts of the roots at which chains of tokens begin: those that have most lose their oldest.
+// Beyond `most`, leaves a twentieth less too, in equal parts for the roots at which chains of tokens begin. The roots with the most lose
+// their oldest.
 function excessInAll(database: Database, { credential }: EdgeGrantRecord, most: number): Row[] {
   const excess = countOf(database, '') - most
   if (excess <= 0) return []
@@ -63,7 +64,7 @@ function excessInAll(database: Database, { credential }: EdgeGrantRecord, most: 
     const sql = `${OTHERS} AND token_id IN (SELECT id FROM tokens WHERE root = ?) ${OLDEST}`
     return tooMany > 0 ? database.all(sql, credential, String(root), tooMany) : []
   })
-  // With more roots than grants the oldest of all go.
+  // With more roots than grants, deletes the oldest of all.
   return level < 1 ? [...gone, ...database.all(`${OTHERS} ${OLDEST}`, credential, excess)] : gone
 }
 
@@ -94,7 +95,7 @@ const IS_FOREIGN = `EXISTS (SELECT 1 FROM domains JOIN boxes ON boxes.id = domai
   WHERE domains.domain = edge_grants.scope AND boxes.project <> edge_grants.project)`
 const LIVE = `SELECT edge_grants.* FROM edge_grants JOIN tokens ON tokens.id = token_id
   WHERE revoked_at IS NULL AND NOT ${IS_FOREIGN} AND expires_at > ?`
-// The scope of a token's grant is its project, that of a session a host.
+// The scope of a token's grant is its project. The scope of a session's grant is a host.
 const LAPSING = `SELECT edge_grants.*, ends_at FROM edge_grants JOIN tokens ON tokens.id = token_id
   WHERE revoked_at IS NULL AND scope = project AND expires_at > ? AND expires_at <= ?
     AND (ends_at IS NULL OR ends_at > expires_at)`

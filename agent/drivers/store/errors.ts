@@ -3,8 +3,8 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 
 /**
- * Converts an error of SQLite on a file of `directory` to a ServiceError: `storage_full` for a full disk, `runtime_unavailable`
- * if another process holds the file, else `internal`. Returns any other error as it is.
+ * Converts an error of SQLite on a file of `directory` to a ServiceError: `storage_full` for a full disk, `runtime_unavailable` if another
+ * process holds the file, else `internal`. Returns any other error unchanged.
  */
 export function convertSqliteError(error: unknown, directory: string): unknown {
   const code = resultCodeOf(error)
@@ -22,7 +22,7 @@ export function convertSqliteError(error: unknown, directory: string): unknown {
   return unreadable(error)
 }
 
-/** Converts the error of a sync of a file of `directory` likewise: to `storage_full` or `internal`. */
+/** Converts the error of a sync of a file of `directory` to `storage_full` or `internal`. */
 export function convertSyncError(error: unknown, directory: string): ServiceError {
   return isDiskFull(directory) ? storageFull(error) : unreadable(error)
 }
@@ -32,7 +32,7 @@ export function isStorageFull(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'storage_full'
 }
 
-/** Returns true for the error of a file that is no database, or a damaged one. */
+/** Returns true for the error of a file that is damaged or not a database. */
 export function isDamaged(error: unknown): boolean {
   const code = resultCodeOf(error)
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
@@ -73,7 +73,7 @@ function isDiskFull(directory: string): boolean {
   return bavail * bsize < FULL_BELOW_BYTES
 }
 
-// The low byte; the high ones of an extended code name the call that failed.
+// The low byte. The high ones of an extended code name the call that failed.
 const PRIMARY_CODE = 0xff
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6

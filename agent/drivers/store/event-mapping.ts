@@ -11,14 +11,14 @@ import type { QuotaRecord, VolumeRecord } from '../../ports/store/volumes.ts'
 /** An event of a record, without its actor and time. */
 export interface NewEvent {
   type: string
-  /** Null: of a resource that all projects share, or, for admins alone, of the deployment. */
+  /** Null for a resource that all projects share, or, visible only to admins, of the deployment. */
   project: string | null
   isForAdmins?: boolean
   resource: string
   data: Record<string, unknown>
 }
 
-/** A record before and after a change; null: absent. */
+/** A record before and after a change. Null if absent. */
 export interface Change<T> {
   before: T | null
   after: T | null
@@ -50,7 +50,7 @@ export function boxEvents({ before, after }: Change<BoxRecord>): NewEvent[] {
 /** A command with the names of its project and box as of now. */
 export type NamedExec = ExecRecord & { of: { project: string; box: string } | null }
 
-/** Returns the event of a command that ended after processes were killed for want of memory. Pure. */
+/** Returns the event of a command that ended after the kernel killed processes for lack of memory. Pure. */
 export function execEvents({ after }: Change<NamedExec>): NewEvent[] {
   if (after === null || after.of === null) return []
   const { id: exec, boxId: id, of, status, exitCode, signal, oomKills = 0 } = after
@@ -206,7 +206,7 @@ export function snapshotEvents({ before, after }: Change<SnapshotRecord>): NewEv
   return [{ type: before === null ? 'snapshot.created' : 'snapshot.deleted', project, resource, data }]
 }
 
-/** Returns the events of a change of a backup, which is deleted once clients no longer see it, even if others build on it. */
+/** Returns the events of a change of a backup. Its deletion counts once clients no longer see it, even if others build on it. */
 export function backupEvents({ before, after }: Change<BackupRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null) return []
@@ -228,7 +228,7 @@ export function backupEvents({ before, after }: Change<BackupRecord>): NewEvent[
 /** Returns the events of a change of a base. */
 export function baseEvents({ before, after }: Change<BaseRecord>): NewEvent[] {
   const record = after ?? before
-  // The cell that made it tells of it.
+  // The cell that created it reports it.
   if (record === null || record.cell !== undefined || (before !== null && after !== null)) return []
   const { id, project, name, version, source } = record
   const resource = project === null ? `/v1/bases/${name}` : `/v1/projects/${project}/bases/${name}`
@@ -244,7 +244,7 @@ export function quotaEvents({ after }: Change<QuotaRecord & { project: string }>
   return [{ type: 'quota.updated', project, resource: `/v1/projects/${project}/quota`, data }]
 }
 
-/** Returns the events of a change of a token; pruning it is none. */
+/** Returns the events of a change of a token. Pruning a token causes none. */
 export function tokenEvents({ before, after }: Change<TokenRecord>): NewEvent[] {
   if (after === null) return []
   const { id, name, projects, permissions, expiresAt } = after

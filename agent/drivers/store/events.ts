@@ -4,7 +4,7 @@ import { boundsOf, type Cut, pruneNumbered } from './numbered.ts'
 import { AUDIENCES } from './outbox.ts'
 import { PAGE_BYTES } from './pages.ts'
 
-/** Creates the store of events in SQLite, whose rows the outbox writes, and of whose audiences `onWritten` tells. */
+/** Creates the store of events in SQLite. The outbox writes its rows, and `onWritten` reports their audiences. */
 export function createEventStore(
   database: Database,
   onWritten: (listener: (audiences: ReadonlySet<string>) => void) => () => void,
@@ -33,7 +33,7 @@ export function createEventStore(
       return { events, through, hasMore: through < newest }
     },
     prune: (before, keep) => {
-      // Comes ahead of the deletion, so that no cursor passes over what is gone.
+      // Comes before the deletion, so that no cursor skips deleted events.
       const onCut = ({ group, number }: Cut): void => {
         database.freeing(() => database.run(RAISE_FLOOR, group ?? '', number - 1))
       }
@@ -44,7 +44,7 @@ export function createEventStore(
   }
 }
 
-// Halves what is left, since times grow with the numbers: there is no index of them.
+// Halves the remaining range, since times grow with the numbers. They have no index.
 function lastBefore(database: Database, at: number): number {
   let { oldest, newest } = boundsOf(database, 'events')
   while (oldest <= newest) {
@@ -56,13 +56,13 @@ function lastBefore(database: Database, at: number): number {
   return newest
 }
 
-/** Rows of a scope in order, and the number through which there are no others; null: there are no more. */
+/** Rows of a scope in order, and the number up to which there are no others. Null if there are no more. */
 interface Examined {
   rows: Row[]
   through: number | null
 }
 
-// Reads the next rows of the scope, of each audience its own by the index: at most some EXAMINED, however many others have.
+// Reads the next rows of the scope, for each audience by the index. Reads about EXAMINED rows at most, however many rows others have.
 function examine(database: Database, { scope, after }: EventQuery, newest: number): Examined {
   if (scope.projects === '*') {
     const rows = database.all(NEXT_OF_ALL, after, newest, EXAMINED)
@@ -78,7 +78,7 @@ function examine(database: Database, { scope, after }: EventQuery, newest: numbe
   return { rows: parts.length === 1 ? rows : rows.sort((a, b) => Number(a.number) - Number(b.number)), through }
 }
 
-/** Tests a type against types and prefixes that end in the dot of one; without any it is one of them. */
+/** Tests a type against types, and against prefixes that end in a dot. Without any it always matches. */
 function isOfTypes(types: readonly string[], type: string): boolean {
   return types.length === 0 || types.includes(type) || types.includes(type.slice(0, type.indexOf('.') + 1))
 }
@@ -100,7 +100,7 @@ function floorOf(database: Database, scope: EventScope): Row | null {
   return database.get(FLOOR_BUT, JSON.stringify(hidden))
 }
 
-// The floor of the audience '' is that of all.
+// The floor of the audience '' applies to all.
 const FLOOR = 'SELECT max(number) AS number FROM event_floors WHERE audience IN (SELECT value FROM json_each(?))'
 const FLOOR_BUT =
   'SELECT max(number) AS number FROM event_floors WHERE audience NOT IN (SELECT value FROM json_each(?))'

@@ -2,14 +2,14 @@ import type { ExecBounds, ExecRecord, ExecStore } from '../../ports/store/exec.t
 import type { Database, Row } from './database.ts'
 import { PAGE_BYTES } from './pages.ts'
 
-/** Creates the store of execs in SQLite, with small output; a null output of an ended command is in a file. */
+/** Creates the store of execs in SQLite, with small output. A null output of an ended command is in a file. */
 export function createExecStore(database: Database): ExecStore {
   return {
     insert: async (record) => {
       const sql = `INSERT INTO execs (id, box_id, status, record, bytes)
         SELECT ?, id, ?, ?, 0 FROM boxes WHERE id = ?`
       const text = JSON.stringify(record)
-      // Synced at once: who lists the command may repeat its request by then.
+      // Synced at once, because a client that lists the command may repeat its request by then.
       database.run(sql, record.id, record.status, text, record.boxId)
     },
     finish: async ({ record, output, fileBytes }, keep) =>
@@ -77,7 +77,7 @@ function prune(
     if (!oldest) break
     remove(oldest)
   }
-  // Output goes before records, which do not go for that of one command.
+  // Drops output before records. The output of this one command never costs other records.
   while (bytes > keep.bytes) {
     const oldest = database.get(OLDEST_WITH_OUTPUT, boxId, id)
     if (!oldest) break

@@ -1,6 +1,6 @@
 /**
- * Returns the most that each of those who hold `amounts` may keep, so that all together keep at most `total`: who has less keeps it
- * whole. Infinity if all fit. Pure.
+ * Returns the most that each holder of `amounts` may keep, so that all together keep at most `total`. A holder with less keeps everything.
+ * Infinity if all fit. Pure.
  */
 export function fairLevel(amounts: readonly number[], total: number): number {
   let left = total

@@ -2,7 +2,7 @@ import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../../ports/st
 import type { Database } from './database.ts'
 import { fairLevel } from './fair-level.ts'
 
-/** Creates the store of idempotency keys in SQLite; a row without an answer is a request that still runs. */
+/** Creates the store of idempotency keys in SQLite. A row without an answer is a request that still runs. */
 export function createIdempotencyStore(database: Database): IdempotencyStore {
   return {
     begin: async ({ token, key, fingerprint, now, account }) => {

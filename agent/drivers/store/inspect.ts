@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
-/** What a database file says of itself. */
+/** Details in a database file about itself. */
 export interface DatabaseFacts {
   /** Version of its schema. */
   schema: number
-  /** Id of the pool that belongs to it; null before the first start. */
+  /** Id of the pool that belongs to it, or null before the first start. */
   poolId: string | null
 }
 
-/** Reads a database of any schema version without changing it, also while an agent serves it. @throws Error if it is damaged */
+/** Reads a database of any schema version without changing it, even while an agent serves it. @throws Error if it is damaged */
 export function inspectDatabase(path: string): DatabaseFacts {
   return withDatabase(path, (database) => {
     const { user_version: schema } = database.prepare('PRAGMA user_version').get() as { user_version: number }
@@ -34,7 +34,7 @@ export function readEnvironmentValues(path: string): string[] {
   )
 }
 
-/** Copies a database as of one instant to the new file `target`, also while an agent writes to it. */
+/** Copies a database as of one instant to the new file `target`, even while an agent writes to it. */
 export async function copyDatabase(path: string, target: string): Promise<void> {
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   try {
@@ -42,7 +42,7 @@ export async function copyDatabase(path: string, target: string): Promise<void> 
   } finally {
     database.close()
   }
-  // The copy says that it is in WAL mode; as one file it is complete.
+  // The copy declares that it is in WAL mode, but as one file it is complete.
   const copy = new DatabaseSync(target)
   try {
     const { integrity_check: result } = copy.prepare('PRAGMA integrity_check(1)').get() as { integrity_check: string }
@@ -64,7 +64,7 @@ export function forgetPool(path: string): void {
 }
 
 function withDatabase<T>(path: string, read: (database: DatabaseSync) => T): T {
-  // Without a WAL all is in the file itself, and nothing is made beside it.
+  // Without a WAL everything is in the file itself, and SQLite creates no file beside it.
   const url = pathToFileURL(path)
   if (!existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1')
   const database = new DatabaseSync(url, { readOnly: true, timeout: BUSY_TIMEOUT_MS })

@@ -2,7 +2,7 @@ import type { BoxQuery } from '../../ports/store/boxes.ts'
 import type { Database, Row } from './database.ts'
 import { PAGE_BYTES } from './pages.ts'
 
-/** Returns a page of `table` ordered by project and name: rows with their `record`. Volumes have no status. */
+/** Returns a page of `table` ordered by project and name, as rows with their `record`. Volumes have no status. */
 export function listPage(
   database: Database,
   table: 'boxes' | 'volumes',
@@ -30,8 +30,8 @@ export function listPage(
 // Above every name.
 const LAST = '\u{10FFFF}'
 
-// One text for all queries, so that each uses the same prepared statement. A tag that is wanted with and without its
-// value counts twice on both sides.
+// One text for all queries, so that each uses the same prepared statement. A tag requested with and without its value counts twice on both
+// sides.
 function listOf(table: string, hasStatus: string): string {
   return `
   WITH wanted (key, value) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(?8))

@@ -1,25 +1,25 @@
 import type { Database } from './database.ts'
 import { fairLevel } from './fair-level.ts'
 
-/** A table of numbered rows, and the column of those who share what is kept. */
+/** A table of numbered rows, and the column of the groups that share its capacity. */
 export interface NumberedTable {
   table: 'events' | 'audit'
   group: 'audience' | 'account'
 }
 
-/** Returns the numbers of the oldest row kept and of the newest ever; the oldest is newest + 1 if none is kept. */
+/** Returns the numbers of the oldest row kept and of the newest ever. The oldest is newest + 1 if none is kept. */
 export function boundsOf(database: Database, table: NumberedTable['table']): { oldest: number; newest: number } {
   const newest = Number(database.get('SELECT seq FROM sqlite_sequence WHERE name = ?', table)?.seq ?? 0)
   const oldest = database.get(`SELECT min(number) AS number FROM ${table}`)?.number ?? null
   return { oldest: oldest === null ? newest + 1 : Number(oldest), newest }
 }
 
-/** Which rows of a table, or of a group of it, are about to be deleted: all below `number`. */
+/** Rows of a table, or of a group of it, just before their deletion. They are all rows below `number`. */
 export type Cut = { group: string | null; number: number }
 
 /**
- * Deletes rows from before `before`, and then the oldest of those groups that have most until `keep` are left, in batches, between
- * which other work runs. Calls `onCut` ahead of each deletion.
+ * Deletes rows from before `before`. Then deletes the oldest rows of the largest groups until `keep` are left. Works in batches, with other
+ * work between them. Calls `onCut` ahead of each deletion.
  */
 export async function pruneNumbered(
   database: Database,

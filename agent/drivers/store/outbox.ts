@@ -24,9 +24,8 @@ export interface OutboxDeps {
 }
 
 /**
- * Writes the events of every change of a record in the commit of the change. Uses temporary triggers of this connection, because
- * other programs that open the file lack the SQL function. Returns a function that runs synchronous work of whose changes no events
- * tell.
+ * Writes the events of every change of a record in the commit of the change. Uses temporary triggers of this connection, because other
+ * programs that open the file lack the SQL function. Returns a function that runs synchronous work without events about its changes.
  */
 export function openOutbox(sqlite: DatabaseSync, deps: OutboxDeps): <T>(work: () => T) => T {
   const { now, actorContext, onWritten } = deps
@@ -36,7 +35,7 @@ export function openOutbox(sqlite: DatabaseSync, deps: OutboxDeps): <T>(work: ()
     const isScheduled = written.size > 0
     written.add(audience)
     if (isScheduled) return
-    // Transactions are synchronous, so this one is over by then.
+    // Transactions are synchronous, so this one has ended by then.
     setImmediate(() => {
       const audiences = written
       written = new Set()
@@ -114,7 +113,7 @@ interface OutboxTable {
   /** SQL of the record of a row as JSON, with the columns that its events also need. */
   row(alias: 'OLD' | 'NEW'): string
   changes: readonly ('INSERT' | 'UPDATE' | 'DELETE')[]
-  /** SQL of the only changes that may have events; all without it. */
+  /** SQL that selects the changes that may have events. Without it, all may. */
   when?: string
   events(change: Change<never>): NewEvent[]
 }
@@ -129,7 +128,7 @@ const TABLES: Readonly<Record<string, OutboxTable>> = {
   boxes: { row: record, changes: ALL, events: boxEvents },
   services: { row: (alias) => `json_set(${alias}.record, '$.of', ${BOX(alias)})`, changes: ALL, events: serviceEvents },
   execs: {
-    // Of the record no more than its event needs: a command may have 256 KiB.
+    // Keeps only the fields of the record that its event needs, because a command may have 256 KiB.
     row: (alias) => `json_set(json_remove(${alias}.record, '$.command'), '$.of', json(${BOX(alias)}))`,
     changes: ['UPDATE'],
     when: "OLD.status = 'running' AND NEW.status <> 'running' AND NEW.record ->> '$.oomKills' > 0",

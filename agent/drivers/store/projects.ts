@@ -2,8 +2,8 @@ import type { ProjectQuery, ProjectUse, QuotaRecord, Usage } from '../../ports/s
 import type { Database, Row } from './database.ts'
 
 /**
- * Lists a page of projects that have something. Their names are found by leaps through indices, a few for each, and what they use is
- * summed from indices alone, so that no record of a box is read.
+ * Lists a page of projects that have resources. Finds their names by a few index seeks for each, and sums their usage only from indexes, so
+ * that it reads no record of a box.
  */
 export function listProjects(
   database: Database,
@@ -46,7 +46,7 @@ function sumUse(database: Database, names: readonly string[]): ProjectUse[] {
 export const SUMS_OF_USE = `count(*) FILTER (WHERE is_box) AS boxes, count(*) FILTER (WHERE NOT is_box) AS volumes,
   total(cpus) AS cpus, total(ram_mb) AS ram_mb, total(storage_gb) AS storage_gb`
 
-/** Returns what `SUMS_OF_USE` has found. */
+/** Returns the sums that `SUMS_OF_USE` computed. */
 export function useOfRow(row: Row | null): Usage {
   return {
     boxes: Number(row?.boxes),
@@ -63,16 +63,16 @@ function projectWithout(project: string): ProjectUse {
 }
 
 const LIMITS = ['boxes', 'cpus', 'ramMb', 'storageGb'] as const satisfies readonly (keyof QuotaRecord)[]
-// Where names of projects are: with the condition of each, beside the index that has them in order.
+// The tables with names of projects. Each has its condition, and an index with the names in order.
 const HOLDERS = [
   ['project_use', ''],
   ['bases', "AND project <> '' AND record ->> '$.cell' IS NULL"],
   ['backups INDEXED BY backups_by_project', "AND status <> 'failed'"],
-  // One that limits nothing is none.
+  // A quota without any limit does not count.
   ['quotas', `AND coalesce(${LIMITS.map((limit) => `record ->> '$.${limit}'`).join(', ')}) IS NOT NULL`],
 ] as const
 
-/** Returns SQL for the lowest project with something, of those from `from` on. */
+/** Returns SQL for the lowest project with resources, among those from `from` on. */
 function lowestFrom(from: string): string {
   const lowest = HOLDERS.map(
     ([table, where]) =>
@@ -81,7 +81,7 @@ function lowestFrom(from: string): string {
   return `(SELECT min(found) FROM (${lowest.join(' UNION ALL ')}))`
 }
 
-// Below and above what may follow in a name.
+// These sort below and above any continuation of a name.
 const BELOW_ALL = ' '
 const ABOVE_ALL = '\u{10FFFF}'
 

@@ -26,6 +26,7 @@ export function createQuotaStore(database: Database): QuotaStore {
 // A row for each project that has boxes, kept by triggers.
 const RECORD_BYTES = `
   SELECT coalesce(sum(CASE project WHEN ? THEN bytes END), 0) AS own, coalesce(sum(bytes), 0) AS all_bytes FROM record_bytes`
-// A row for each box and volume, kept by triggers: columns that are made of records are computed anew by each query, an index of them or not.
+// A row for each box and volume, which triggers maintain. SQLite recomputes columns derived from records in each query, even with an index
+// on them.
 const USE_OF_ALL = `SELECT ${SUMS_OF_USE} FROM project_use`
 const USE = `${USE_OF_ALL} WHERE project = ?`

@@ -1,6 +1,6 @@
 /**
- * Scripts of the schema, one per version: the n-th migrates from version n-1 to n. A script that has landed
- * never changes. A start copies the database, migrates forward in one transaction and refuses a newer one.
+ * Scripts of the schema, one per version. The n-th migrates from version n-1 to n. A script that has landed never changes. A start copies
+ * the database, migrates forward in one transaction and refuses a newer one.
  */
 export const MIGRATIONS: readonly string[] = [
   `

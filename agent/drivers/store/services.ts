@@ -108,6 +108,6 @@ const OUTLINES = 'SELECT outline FROM services INDEXED BY services_outlines WHER
 const NAMES = `SELECT name, octet_length(record) AS bytes FROM services
   WHERE box_id = ? AND name > ? AND name >= ? AND name < ? ORDER BY name`
 const EACH = `SELECT record FROM services WHERE (box_id, name) > (?, ?) ORDER BY box_id, name LIMIT ${PAGE}`
-// The condition is that of the index: in text as JSON.stringify writes it, only the key itself matches, and no value.
+// The condition must equal the one of the index. In the text that JSON.stringify writes, only the key itself matches, and no value.
 const EACH_WITH_FORK = `SELECT record FROM services INDEXED BY services_with_fork
   WHERE instr(record, '"fork":{') > 0 AND (box_id, name) > (?, ?) ORDER BY box_id, name LIMIT ${PAGE}`

@@ -44,7 +44,7 @@ export function createSnapshotStore(database: Database): SnapshotStore {
   }
 }
 
-/** Removes the snapshots of a box or volume, inside the open transaction; writes and returns their tombstones. */
+/** Removes the snapshots of a box or volume, inside the open transaction. Writes and returns their tombstones. */
 export function removeSnapshots(database: Database, ownerId: string, now: number): Tombstone[] {
   const subvolumes = snapshotsOf(database, ownerId).flatMap(subvolumesOf)
   database.run('DELETE FROM snapshots WHERE owner = ?', ownerId)
@@ -68,8 +68,8 @@ function hasOwner(database: Database, { owner }: NewSnapshot): boolean {
 }
 
 /**
- * Records a snapshot, inside the open transaction; null if its owner has one of that name. A generated number is above those of
- * all names that the owner ever had, including names chosen by clients and deleted snapshots.
+ * Records a snapshot, inside the open transaction, or returns null if its owner has one of that name. A generated number is above the
+ * numbers of all names that the owner ever had, including names chosen by clients and deleted snapshots.
  */
 export function insertSnapshot(database: Database, snapshot: NewSnapshot): SnapshotRecord | null {
   const { id, owner } = snapshot

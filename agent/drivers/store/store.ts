@@ -22,9 +22,9 @@ import { createTombstoneStore } from './tombstones.ts'
 import { createVolumeStore } from './volumes.ts'
 
 export interface SqliteStoreOptions {
-  /** Reserves space in the file `ballast` beside the database, so that deleting works on a full disk; for one process at a time. */
+  /** Reserves space in the file `ballast` beside the database, so that deleting works on a full disk. For one process at a time. */
   hasBallast?: boolean
-  /** Clock and actor of the events; absent: time 0 and no actor. */
+  /** Clock and actor of the events. If absent, time 0 and no actor. */
   outbox?: Omit<OutboxDeps, 'onWritten'>
 }
 

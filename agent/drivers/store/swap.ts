@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { insertSnapshot } from './snapshots.ts'
 import { dropTombstones } from './tombstones.ts'
 
-/** Commits a pending restore; see `BoxStore.beginRestore`. */
+/** Commits a pending restore. See `BoxStore.beginRestore`. */
 export function commitBeginRestore(database: Database, box: BoxRecord): Awaited<ReturnType<BoxStore['beginRestore']>> {
   const { root, data = [] } = box.restore ?? {}
   const isTaken = ({ volumeId }: { volumeId: string }): boolean =>
@@ -17,7 +17,7 @@ export function commitBeginRestore(database: Database, box: BoxRecord): Awaited<
   })
 }
 
-/** Commits the replacements of a restore; see `BoxStore.swap`. */
+/** Commits the replacements of a restore. See `BoxStore.swap`. */
 export function commitSwap(database: Database, swap: Swap): 'stored' | 'changed' | 'volume_gone' | 'volume_in_use' {
   const { box, volumes, kept, now } = swap
   try {

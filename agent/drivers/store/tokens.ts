@@ -9,7 +9,7 @@ export function createTokenStore(database: Database): TokenStore {
     insert: async (record, room) =>
       database.transaction(() => {
         if (room !== undefined && countLive(database, room) >= room.most) return false
-        // Of one that is there, the agent of this cell has heard before the command of the host that mints it writes it down.
+        // On a conflict, the agent of this cell has learned of the token before the host's command that creates it recorded it.
         database.run(`${INSERT} ON CONFLICT (id) DO NOTHING`, ...valuesOf(record))
         return true
       }),
@@ -42,7 +42,7 @@ export function createTokenStore(database: Database): TokenStore {
       const sql = `${MINTED}
         UPDATE tokens SET revoked_at = ?, ends_at = ? WHERE id IN (SELECT id FROM minted) AND revoked_at IS NULL`
       const write = (): number => database.run(sql, id, revokedAt, revokedAt)
-      // A revocation has to work on a full disk.
+      // A revocation must work on a full disk.
       return database.freeing(isTold ? write : () => database.silently(write))
     },
     signOut: async (id, signedOutAt, { isTold }) => {
@@ -96,7 +96,7 @@ function recordOf(row: Row): TokenRecord {
 }
 
 const INSERT = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
-// Changes no row that is the same, so that a list of what is known writes nothing.
+// Changes no row with equal values, so that a list of known tokens writes nothing.
 const MIRROR = `${INSERT} ON CONFLICT (id) DO UPDATE SET ends_at = excluded.ends_at, record = json_set(record,
     '$.expiresAt', excluded.record ->> '$.expiresAt', '$.keyId', excluded.record ->> '$.keyId')
   WHERE revoked_at IS NULL AND (ends_at IS NOT excluded.ends_at OR record ->> '$.keyId' IS NOT excluded.record ->> '$.keyId')`

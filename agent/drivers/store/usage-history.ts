@@ -8,8 +8,8 @@ import type { Row } from './database.ts'
 import { convertSqliteError, isDamaged } from './errors.ts'
 
 /**
- * Opens the history in the SQLite file at `path`, at its first use. Nothing of it is ever synced: the end of this process costs what was
- * not committed, that of the host some minutes or the file, which is then made anew.
+ * Opens the history in the SQLite file at `path`, at its first use. Never syncs it. If this process dies, uncommitted points are lost. If
+ * the host dies, some minutes are lost, or the whole file, which is then recreated.
  */
 export function openUsageHistory(path: string, logger: Logger): UsageHistory {
   let opened: DatabaseSync | null = null
@@ -149,8 +149,8 @@ function pointOf(boxId: string, row: Row): UsagePoint {
 }
 
 const VERSION = 1
-// A number is never given again, so that no box ever sees the points of another. Those of all boxes at one time are beside each other: a
-// minute is written to a few pages, and dropped from as many, while a box is read by a leap for each point.
+// Never reuses a number, so that no box ever sees the points of another. The points of all boxes at one time are adjacent. So a minute
+// takes a few pages to write and as many to drop, while reading a box takes a seek for each point.
 const SCHEMA = `
   CREATE TABLE boxes (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE) STRICT;
   CREATE TABLE points (
@@ -163,7 +163,7 @@ const APPEND = `INSERT OR REPLACE INTO points
   VALUES (?1, ?2, (SELECT number FROM boxes WHERE id = ?3), ?4, ?5, ?6, ?7, ?8, ?9)`
 const READ = `SELECT points.* FROM json_each(?3) AS ends CROSS JOIN points ON step = ?2 AND at = ends.value
   AND box = (SELECT number FROM boxes WHERE id = ?1) ORDER BY ends.value`
-/** Points that are dropped in one turn. */
+/** Points to drop in one turn. */
 const DROPPED_IN_A_ROW = 2_000
 const NTH_OF_RANGE = `SELECT at, box FROM points WHERE step = ? AND at > ? AND at <= ?
   ORDER BY at, box LIMIT 1 OFFSET ${DROPPED_IN_A_ROW - 1}`

@@ -6,9 +6,9 @@ import { syncPath } from '../../lib/disk/durable-file.ts'
 
 /** The write-ahead log of an open database. */
 export interface Wal {
-  /** Syncs to the disk what SQLite has written to it so far, off the main thread. Calls during a sync share the next. */
+  /** Syncs all writes of SQLite so far to the disk, off the main thread. Calls during a sync share the next. */
   sync(): Promise<void>
-  /** Call after the database was closed. */
+  /** Call it after the database was closed. */
   close(): void
 }
 
@@ -18,7 +18,7 @@ export interface Wal {
  */
 export function openWal(path: string): Wal {
   syncPath(dirname(path))
-  // Locks of SQLite are on the other two files: closing this descriptor drops none.
+  // Locks of SQLite are on the other two files, so closing this descriptor drops none.
   const fd = openSync(`${path}-wal`, 'r')
   return { sync: shareRuns(() => syncData(fd)), close: () => closeSync(fd) }
 }
