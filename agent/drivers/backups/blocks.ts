@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A part of an object that is sent at once. */
+/** A part of an object that goes into one request. */
 export interface Block {
   bytes: Buffer
   /** In base64. */
@@ -8,8 +8,8 @@ export interface Block {
 }
 
 /**
- * Cuts `pieces` into blocks of one size, except for the last, which is not empty. Copies and digests each piece as it comes: a whole
- * block at once would stop the event loop for many milliseconds.
+ * Cuts `pieces` into blocks of one size, except for the last, which is not empty. Copies and digests each piece as it comes, because a
+ * whole block at once would stop the event loop for many milliseconds.
  */
 export async function* cutBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Block, undefined> {
   let bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES)

@@ -5,7 +5,7 @@ import { backupOwnerOf } from '../../../shared/backup-manifest.ts'
 import { openPulled, type PulledFlow } from '../../../shared/pulled-flow.ts'
 import type { StoredBytes } from '../../ports/backups/store.ts'
 
-/** Returns size and digest of the open file that an object of this name is in, by the turns of the event loop. */
+/** Returns size and digest of the open file that holds an object of this name. Yields to the event loop between reads. */
 export async function digestFile(fd: number, name: string, signal: AbortSignal | undefined): Promise<StoredBytes> {
   const flow = openPulled(backupOwnerOf(name))
   try {
@@ -17,7 +17,7 @@ export async function digestFile(fd: number, name: string, signal: AbortSignal |
 
 async function digestBytes(fd: number, flow: PulledFlow, signal: AbortSignal | undefined): Promise<StoredBytes> {
   const hash = createHash('sha256')
-  // One buffer is filled while the other is hashed.
+  // One buffer fills while this hashes the other.
   let [buffer, other] = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)]
   let sizeBytes = 0
   let reading = read(fd, buffer, 0, READ_BYTES, 0)
@@ -28,7 +28,7 @@ async function digestBytes(fd: number, flow: PulledFlow, signal: AbortSignal | u
       if (bytesRead === 0) return { sizeBytes, sha256: hash.digest('hex') }
       sizeBytes += bytesRead
       reading = read(fd, other, 0, READ_BYTES, sizeBytes)
-      // It may fail while this waits for a turn; the next `await` throws the error.
+      // It may fail while this waits for a turn. The next `await` throws the error.
       reading.catch(() => undefined)
       const turn = flow.take(bytesRead)
       if (turn !== null) await turn
@@ -42,6 +42,6 @@ async function digestBytes(fd: number, flow: PulledFlow, signal: AbortSignal | u
   }
 }
 
-/** Bytes of a read: one turn of the event loop hashes them. */
+/** Bytes of a read, which one turn of the event loop hashes. */
 export const READ_BYTES = 256 * 1024
 const read = promisify(fs.read)

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** Converts an error of a backup store for clients; `cause` is logged in its place. */
+/** Converts an error of a backup store for clients. Logs `cause` instead of the error. */
 export function storeFault(error: unknown, isFull = isErrno(error, 'ENOSPC', 'EDQUOT'), cause = error): ServiceError {
   if (error instanceof ServiceError) return error
   return isFull
@@ -17,7 +17,7 @@ export function storeFault(error: unknown, isFull = isErrno(error, 'ENOSPC', 'ED
     : new ServiceError('internal', 'The place where backups are kept failed; the reason is logged.', { cause })
 }
 
-/** Runs `act`; converts foreign errors with `storeFault`. */
+/** Runs `act`, and converts foreign errors with `storeFault`. */
 export async function withStoreFaults<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()

@@ -2,15 +2,15 @@ import { readFileSync, statSync } from 'node:fs'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import { openFolderStore } from './store-folder.ts'
 
-/** Location of the backup store: an S3 bucket, with the path of a file of its keys, or else a folder. */
+/** Location of the backup store. It is an S3 bucket with the path of a file of its keys, or else a folder. */
 export interface BackupLocation {
   directory: string
   s3: { endpoint: string; bucket: string; region: string; prefix: string; keyFile: string } | null
 }
 
 /**
- * Opens the backup store, without access to it before the first backup.
- * @throws Error for a malformed key file, or one that others may read
+ * Opens the backup store. Does not access it before the first backup.
+ * @throws Error for a malformed key file, or one that others can read
  */
 export async function openBackupStore({ directory, s3 }: BackupLocation): Promise<BackupStore> {
   if (s3 === null) return openFolderStore(directory)
@@ -28,7 +28,7 @@ function readKeys(path: string): { accessKeyId: string; secretAccessKey: string 
     const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = keys
     if (typeof accessKeyId === 'string' && typeof secretAccessKey === 'string') return { accessKeyId, secretAccessKey }
   } catch {
-    // Reported below.
+    // The code below reports it.
   }
   throw new Error(`${path}: expected {"access_key_id": "…", "secret_access_key": "…"}.`)
 }

@@ -1,6 +1,6 @@
 /**
  * Splits an object's name into its segments.
- * @throws Error for an invalid name: names come from records and from the store, and are not trusted
+ * @throws Error for an invalid name, since names come from records and from the store, and are not trusted
  */
 export function segmentsOf(name: string): string[] {
   const segments = name.split('/')

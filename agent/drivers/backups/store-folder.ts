@@ -14,8 +14,8 @@ import { storeFault, withStoreFaults } from './faults.ts'
 import { segmentsOf } from './names.ts'
 
 /**
- * Opens a backup store in the folder at `path`, which the first write creates: objects are files of mode 0600 in directories of
- * mode 0700. Follows no link in it. A file gets its name once all of it is on the disk.
+ * Opens a backup store in the folder at `path`, which the first write creates. Objects are files of mode 0600 in directories of mode 0700.
+ * Follows no link in it. A file gets its name once all of it is on the disk.
  */
 export function openFolderStore(path: string): BackupStore {
   // A call that waits for the disk blocks one of the few libuv threads that all file calls of this process share.
@@ -69,7 +69,7 @@ function openInside(fd: number, name: string, flags: number): number {
   return openBelow(fd, name, { flags: flags | O.NOFOLLOW, mode: (flags & O.CREAT) === 0 ? 0 : 0o600, resolve: BELOW })
 }
 
-/** Returns a descriptor of the directory at `directories`; creates missing ones. */
+/** Returns a descriptor of the directory at `directories`, and creates missing ones. */
 async function makeDirectories(path: string, directories: readonly string[]): Promise<number> {
   let fd = openRoot(path)
   for (const name of directories) {
@@ -89,7 +89,7 @@ async function makeDirectories(path: string, directories: readonly string[]): Pr
   return fd
 }
 
-/** Returns a descriptor of the directory at `directories`; null if there is none. */
+/** Returns a descriptor of the directory at `directories`, or null if there is none. */
 function findDirectory(path: string, directories: readonly string[]): number | null {
   let root: number | null = null
   try {
@@ -121,7 +121,8 @@ async function openDraft(path: string, { directories, file }: ObjectPath): Promi
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 })
       directoryFd = await makeDirectories(path, directories)
-      // The temporary name follows from the object's: the leftover of a killed put is overwritten, or deleted with the object.
+      // The temporary name follows from the object's. So a later put overwrites the leftover of a killed put, and deleting the object
+      // deletes it.
       removeIfThere(directoryFd, draftOf(file))
       return { directoryFd, fd: openInside(directoryFd, draftOf(file), O.RDWR | O.CREAT | O.EXCL) }
     } catch (error) {
@@ -156,7 +157,7 @@ async function writeAll(fd: number, piece: Uint8Array, position: number): Promis
   }
 }
 
-/** Returns a descriptor of an object; null if there is none. */
+/** Returns a descriptor of an object, or null if there is none. */
 function openObject(path: string, { directories, file }: ObjectPath): number | null {
   const directoryFd = findDirectory(path, directories)
   if (directoryFd === null) return null
@@ -228,7 +229,7 @@ async function readDirectory(
   }
 }
 
-// Returns nothing for a file that was deleted meanwhile.
+// Returns nothing for a file that was deleted since it was listed.
 function objectAt(fd: number, file: string, name: string): StoredObject[] {
   try {
     return [{ name, sizeBytes: statAt(fd, file).sizeBytes }]

@@ -12,14 +12,14 @@ import { segmentsOf } from './names.ts'
 import { createS3Client, type S3Location } from './s3-client.ts'
 
 /**
- * Opens a backup store in an existing S3 bucket. Sends objects above 8 MiB in blocks of that size, each retried by itself, with the
- * SHA-256 of each, so that the store refuses other bytes. Holds one block per object under way in memory.
+ * Opens a backup store in an existing S3 bucket. Sends objects above 8 MiB in blocks of that size. Retries each block separately, and sends
+ * its SHA-256, so that the store refuses other bytes. Holds one block per object under way in memory.
  */
 export async function openS3Store(location: S3Location): Promise<BackupStore> {
-  // Loaded on demand: it takes a quarter of a second.
+  // Loaded on demand, because it takes a quarter of a second.
   const sdk = await import('@aws-sdk/client-s3')
   const { attempts } = location
-  // Work in the background outlasts an endpoint that is away; a waiting client gets the error soon.
+  // Background work outlasts an unreachable endpoint. A waiting client gets the error soon.
   const patient = createS3Client(sdk, location, attempts)
   const prompt = createS3Client(sdk, location, Math.min(attempts, PROMPT_ATTEMPTS))
   const work = { sdk, client: patient, location }
@@ -88,7 +88,7 @@ async function putObject(bucket: Bucket, { name, pieces, signal }: Content): Pro
   return { sizeBytes, sha256: whole.digest('hex') }
 }
 
-/** Uploads an object in blocks; returns its size. */
+/** Uploads an object in blocks, and returns its size. */
 async function putBlocks(
   { sdk, client }: Bucket,
   address: Address,
@@ -224,7 +224,7 @@ async function withFaults<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Converts an error for clients; the logged cause names neither keys nor the signed request. */
+/** Converts an error for clients. The logged cause names neither keys nor the signed request. */
 function faultOf(error: unknown): ServiceError {
   const { name = 'Error', message, code } = error as { name?: string; message?: string; code?: string }
   return storeFault(error, FULL.has(name), new Error(`${name}: ${code ?? ''} ${message ?? ''}`))

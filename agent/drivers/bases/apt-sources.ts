@@ -1,13 +1,13 @@
-/** One line or stanza of apt's configuration: the location of an archive, and the keys it is signed with. */
+/** One line or stanza of apt's configuration, with the location of an archive and the keys that sign it. */
 export interface AptSource {
   uri: string
   suites: string[]
   components: string[]
-  /** Path of a keyring; null: the keyrings apt trusts by default. */
+  /** Path of a keyring. Null for the keyrings apt trusts by default. */
   signedBy: string | null
 }
 
-/** Parses the binary archives in a one-line style file (`sources.list`, `*.list`); skips lines of any other form. */
+/** Parses the binary archives in a one-line style file (`sources.list`, `*.list`). Skips lines of any other form. */
 export function parseListFile(text: string): AptSource[] {
   const sources: AptSource[] = []
   for (const line of text.split('\n')) {
@@ -20,7 +20,7 @@ export function parseListFile(text: string): AptSource[] {
   return sources
 }
 
-/** Parses the binary archives in a deb822 style file (`*.sources`); skips disabled stanzas and those of any other form. */
+/** Parses the binary archives in a deb822 style file (`*.sources`). Skips disabled stanzas and any of another form. */
 export function parseSourcesFile(text: string): AptSource[] {
   const sources: AptSource[] = []
   for (const stanza of text.split(/\n\s*\n/)) {
@@ -39,7 +39,7 @@ export function parseSourcesFile(text: string): AptSource[] {
   return sources
 }
 
-/** Finds the first archive with this suite, of a kind that a base can be fetched from. */
+/** Finds the first archive with this suite, of a kind that can provide a base. */
 export function findSuite(sources: readonly AptSource[], suite: string): AptSource | null {
   return sources.find((source) => source.suites.includes(suite) && FETCHABLE.test(source.uri)) ?? null
 }
@@ -71,7 +71,7 @@ function parseFields(stanza: string): Map<string, string> {
   return fields
 }
 
-/** Returns the path of a keyring; null for a key in the file itself or a fingerprint, which are left to apt's own keyrings. */
+/** Returns the path of a keyring. Returns null for a fingerprint, or a key in the file itself, which apt's own keyrings cover. */
 function keyringPath(value: string | undefined): string | null {
   return value?.startsWith('/') === true ? (value.split(/[\s,]/)[0] ?? null) : null
 }

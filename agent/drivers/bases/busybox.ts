@@ -43,7 +43,7 @@ async function isStatic(program: string): Promise<boolean> {
   }
 }
 
-/** Makes hard links: they take an eighth of the metadata of symbolic ones, which adds to the cost of every snapshot. */
+/** Makes hard links, which take an eighth of the metadata of symbolic ones. That metadata adds to the cost of every snapshot. */
 async function linkApplets(root: string, applets: readonly string[]): Promise<void> {
   const busybox = path.join(root, 'bin/busybox')
   for (const applet of applets) {
@@ -115,5 +115,5 @@ const FILES: Record<string, string> = {
   'etc/os-release': 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox"\n',
 }
 
-/** Far longer than it takes: where an emulated host was starved of its processor, five seconds were too short. */
+/** Far longer than it takes. On an emulated host starved of its CPU, five seconds were too short. */
 const PROGRAM_MS = 60_000

@@ -18,8 +18,8 @@ export interface DebianBuildOptions {
 }
 
 /**
- * Fills the empty directory `root` with a minimal Debian of the current stable release, from the archive and with the keys of the
- * host's own apt configuration; if that archive lacks it, of the host's release. Takes about 20 s.
+ * Fills the empty directory `root` with a minimal Debian of the current stable release. Uses the archive and the keys of the host's own apt
+ * configuration. If that archive lacks the release, uses the host's release. Takes about 20 s.
  */
 export async function buildDebianBase(root: string, options: DebianBuildOptions): Promise<void> {
   const host = await hostArchive()
@@ -32,7 +32,7 @@ export async function buildDebianBase(root: string, options: DebianBuildOptions)
       return
     } catch (error) {
       const isLast = index === suites.length - 1
-      // Another suite needs the same room.
+      // Another suite needs the same space.
       if (!(error instanceof CommandError) || error.code !== undefined || isLast) throw error
       options.progress(`The Debian mirror of the host has no usable ${suite}: ${lastLine(error.stderr)}`)
       await emptyRoot(root)
@@ -117,9 +117,8 @@ const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const PACKAGES = ['bash', 'ca-certificates', 'curl', 'procps', 'iproute2', 'git']
 const BUILD_TIMEOUT_MS = 15 * 60_000
 
-// The pool is mounted nodev, and the build needs devices. So it lifts that for this directory in a mount namespace of its own, which
-// also removes its mounts however the build ends.
-// The messages of a full disk are in English whatever the host's language.
+// The pool is mounted nodev, and the build needs devices. So the script lifts that for this directory in its own mount namespace, which
+// also removes its mounts however the build ends. The messages of a full disk are in English in any language of the host.
 const BUILD_SCRIPT =
   'export LC_ALL=C.UTF-8; mount --bind "$0" "$0" && mount -o remount,bind,dev "$0" && exec mmdebstrap "$@"'
 

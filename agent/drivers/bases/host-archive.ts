@@ -63,7 +63,7 @@ export function sourcesFor(suite: string, host: HostArchive): string[] {
   return lines
 }
 
-/** Returns the proxy options of the host's apt as flags: mmdebstrap's own apt does not read the host's configuration. */
+/** Returns the proxy options of the host's apt as flags, because mmdebstrap's own apt does not read the host's configuration. */
 export async function hostProxyOptions(): Promise<string[]> {
   const { stdout } = await run('apt-config', ['dump'], { timeoutMs: 10_000 })
   const wanted = /^Acquire::(https?::(Proxy|Verify-Peer|CAInfo|CaInfo)\b[^ ]*|Retries) ".+";$/
@@ -73,7 +73,7 @@ export async function hostProxyOptions(): Promise<string[]> {
     .map((line) => `--aptopt=${line}`)
 }
 
-/** Reads a text file; empty if there is none. */
+/** Reads a text file, or returns an empty text if there is none. */
 export async function readOptional(file: string): Promise<string> {
   try {
     return await fs.readFile(file, 'utf8')

@@ -23,7 +23,7 @@ export async function emptyDirectory(root: string, directory: string, mode = 0o7
   await ensureDirectory(root, directory, mode)
 }
 
-/** Removes every file below a directory of `root`; the directories themselves stay, with their owners. */
+/** Removes every file below a directory of `root`. The directories themselves stay, with their owners. */
 export async function removeFilesBelow(root: string, directory: string): Promise<void> {
   const entries = await fs.readdir(path.join(root, directory), { recursive: true, withFileTypes: true })
   for (const entry of entries) {

@@ -5,14 +5,14 @@ import type { Meter, Metric, Sample } from '../../ports/host/meter.ts'
 
 /** A meter whose metrics a Prometheus server scrapes. */
 export interface PrometheusMeter extends Meter {
-  /** Renders all metrics in the text format, version 0.0.4. Never rejects; concurrent calls share one result. */
+  /** Renders all metrics in the text format, version 0.0.4. Never rejects. Concurrent calls share one result. */
   render(): Promise<string>
 }
 
 /** Content type of the output of `render`. */
 export const PROMETHEUS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** Creates an empty meter with its own registry. Its memory is bounded by the number of label values. */
+/** Creates an empty meter with its own registry. The number of label values limits its memory. */
 export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): PrometheusMeter {
   const registry = new Registry()
   let rendering: Promise<string> | null = null
@@ -56,15 +56,15 @@ function configOf<L extends string>({ name, help, labels }: Metric<L>, registry:
   return { name, help, labelNames: labels, registers: [registry] }
 }
 
-/** Reads a figure, one reading at a time. */
+/** Reads a metric, one reading at a time. */
 interface FigureReader<T> {
-  /** @throws Error of the reading, or after READ_MS; the reading that goes on is then for the next call */
+  /** @throws Error of the reading, or after READ_MS. A reading that is still running then serves the next call */
   read(): Promise<T>
 }
 
 /**
- * Shares one reading among the calls that come while it takes longer than each of them may: a host that is too busy for a figure would be
- * busier still if every scrape began another. One that has gone on for UNENDED_MS is given up.
+ * Shares one reading among the calls during it, which may outlast each of them. A host that is too busy for a reading would be busier still
+ * if every scrape began another. Abandons a reading after UNENDED_MS.
  */
 function createReader<T>(read: () => Promise<T>, clock: Clock): FigureReader<T> {
   let current: { reading: Promise<T>; begunAt: number } | null = null
@@ -94,7 +94,7 @@ function createReader<T>(read: () => Promise<T>, clock: Clock): FigureReader<T> 
   }
 }
 
-/** Replaces the series of `metric`; leaves none if reading fails, or takes so long that the whole scrape would time out. */
+/** Replaces the series of `metric`. Leaves none if reading fails, or takes so long that the whole scrape would time out. */
 async function refill<L extends string>(
   metric: Gauge<L> | Counter<L>,
   { name, reader, set }: { name: string; reader: FigureReader<readonly Sample<L>[]>; set(reading: Sample<L>): void },

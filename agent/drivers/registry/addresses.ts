@@ -5,8 +5,8 @@ import type { buildConnector } from 'undici'
 import { imageFault } from './faults.ts'
 
 /**
- * Returns true for addresses of the open internet: not of this host, of private, link-local or multicast ranges, or
- * reserved otherwise. False for IPv6 addresses that embed IPv4 ones, and for anything that is no address.
+ * Returns true for addresses of the open internet. Returns false for this host, private, link-local, multicast and otherwise reserved
+ * ranges. Also returns false for IPv6 addresses that embed IPv4 ones, and for invalid addresses.
  */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
@@ -72,7 +72,7 @@ function blockList(family: 'ipv4' | 'ipv6', networks: readonly string[]): BlockL
   return blocked
 }
 
-// From IANA's special-purpose registries: ranges that are not globally reachable, multicast, and 6to4 relays.
+// From IANA's special-purpose registries, with ranges that are not globally reachable, multicast, and 6to4 relays.
 const SPECIAL_4 = blockList('ipv4', [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],

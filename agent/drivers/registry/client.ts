@@ -13,7 +13,7 @@ export interface RegistryTimes {
   connectMs: number
   /** For the begin of an answer, and between its pieces. */
   silenceMs: number
-  /** For a whole small answer: a manifest or a token. */
+  /** For a whole small answer, a manifest or a token. */
   answerMs: number
   /** Waiting time for a layer in which at least `paceBytes` must arrive. */
   paceMs: number
@@ -29,16 +29,16 @@ export interface RegistryClientOptions {
   signal: AbortSignal
 }
 
-/** A repository of a registry. Requests are retried once after a broken connection. */
+/** A repository of a registry. Retries requests once after a broken connection. */
 export interface RegistryClient {
   /** Reads a small resource below the repository. */
   read(path: string, options: { accept: string; maxBytes: number }): Promise<Buffer>
-  /** Yields the bytes of a part; throws at the end if they do not match its digest. */
+  /** Yields the bytes of a part. Throws at the end if they do not match its digest. */
   readPart(part: { digest: string; size: number }): AsyncGenerator<Uint8Array>
   close(): void
 }
 
-/** Opens a client; sends nothing yet. */
+/** Opens a client. Sends nothing yet. */
 export async function openRegistryClient(options: RegistryClientOptions): Promise<RegistryClient> {
   const { reference, times, signal } = options
   const { registry, repository } = reference
@@ -71,8 +71,8 @@ export async function openRegistryClient(options: RegistryClientOptions): Promis
 type SendRequest = (url: URL, headers: Record<string, string>, limit: AbortSignal) => Promise<Dispatcher.ResponseData>
 
 /**
- * Sends requests with the registry's anonymous token, which is fetched when the registry demands one, and again once it is
- * refused.
+ * Sends requests with the registry's anonymous token. Fetches the token when the registry demands one, and again once the registry refuses
+ * it.
  */
 function createAuthorizedSender(
   { get }: RegistryTransport,
@@ -168,7 +168,7 @@ async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number): AsyncGen
   }
 }
 
-// Counts only the time spent waiting for the registry: the consumer may be slow.
+// Counts only the time spent waiting for the registry, because the consumer may be slow.
 async function* withMinimumPace(body: AsyncIterable<Uint8Array>, reading: PartReading): AsyncGenerator<Uint8Array> {
   const { registry, now, times } = reading
   const pieces = body[Symbol.asyncIterator]()

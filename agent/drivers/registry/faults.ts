@@ -2,12 +2,12 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
-/** Makes the error for an image that cannot become a base, for a reason that the client can act on. */
+/** Creates the error for an image that cannot become a base, for a reason that the client can act on. */
 export function imageFault(detail: string): ServiceError {
   return invalidRequest([{ pointer: '/image', detail }])
 }
 
-/** Makes the error for a registry that did not answer, or broke off. */
+/** Creates the error for a registry that did not answer, or closed the connection early. */
 export function registryAway(registry: string, cause: unknown): ServiceError {
   return new ServiceError(
     'internal',

@@ -18,7 +18,7 @@ import { openRegistryClient, type RegistryClient, type RegistryTimes } from './c
 import { imageFault } from './faults.ts'
 
 export interface ImageRegistryOptions {
-  /** Allowed origins of registries: at any address, and with `http:` unencrypted. */
+  /** Allowed origins of registries, at any address, and with `http:` without encryption. */
   named: readonly string[]
   now(): number
   times?: RegistryTimes
@@ -97,7 +97,7 @@ async function readManifest(client: RegistryClient, name: string, expected: stri
   return { digest, bytes, value }
 }
 
-/** Checks the platform in an image's configuration, for an image that no index described. */
+/** Checks the platform in an image's configuration, for an image that no index describes. */
 async function checkConfig(client: RegistryClient, config: Layer, architecture: string): Promise<void> {
   const tooLong = (): Error => imageFault('its configuration is too large')
   if (config.size > IMAGE_LIMITS.jsonBytes) throw tooLong()

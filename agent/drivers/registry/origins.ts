@@ -7,8 +7,8 @@ export interface RegistryOrigins {
 }
 
 /**
- * Returns the origin of a registry as references name it; with `http:` only if the operator has `named` that origin. A
- * registry that is not named may not redirect to one that is, since it would reach private addresses through this host.
+ * Returns the origin of a registry as references name it. Uses `http:` only if the operator has `named` that origin. A registry that is not
+ * named must not redirect to one that is, since it would reach private addresses through this host.
  */
 export function resolveRegistryOrigins(registry: string, named: ReadonlySet<string>): RegistryOrigins {
   const host = registry === 'docker.io' ? HUB_HOST : registry

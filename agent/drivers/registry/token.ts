@@ -8,7 +8,7 @@ export interface TokenChallenge {
   scope: string | null
 }
 
-/** Parses the bearer challenge of `WWW-Authenticate`; null if it has none. */
+/** Parses the bearer challenge of `WWW-Authenticate`, or returns null if it has none. */
 export function parseChallenge(header: string): TokenChallenge | null {
   const start = /(?:^|,)\s*bearer\s+/i.exec(header)
   if (start === null) return null
@@ -22,7 +22,7 @@ export function parseChallenge(header: string): TokenChallenge | null {
   return { realm, service: fields.get('service') ?? null, scope: fields.get('scope') ?? null }
 }
 
-/** Makes the URL of an anonymous token. Throws `invalid_request` for a realm that is no URL. */
+/** Builds the URL of an anonymous token. Throws `invalid_request` for a realm that is not a URL. */
 export function tokenUrl({ realm, service, scope }: TokenChallenge, repository: string): URL {
   if (!URL.canParse(realm)) throw imageFault('the registry names no place for its tokens')
   const url = new URL(realm)

@@ -3,7 +3,7 @@ import { createGuardedConnector } from './addresses.ts'
 import { imageFault } from './faults.ts'
 
 export interface TransportOptions {
-  /** Origins at which any address, and for `http:` no encryption, is accepted. */
+  /** Origins with any address allowed, and for `http:` without encryption. */
   named: ReadonlySet<string>
   connectMs: number
   /** Time-out for an answer to begin, and between its pieces. */
@@ -15,8 +15,8 @@ export interface TransportOptions {
 /** Sends the requests of one pull, over connections of its own. */
 export interface RegistryTransport {
   /**
-   * Follows at most five redirects; sends `authorization` to the origin of `url` alone. Throws `invalid_request` for a target that
-   * is not allowed, else the network's error.
+   * Follows at most five redirects. Sends `authorization` only to the origin of `url`. Throws `invalid_request` for a forbidden target,
+   * else the network's error.
    */
   get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Dispatcher.ResponseData>
   close(): void
@@ -34,7 +34,7 @@ export async function openTransport(options: TransportOptions): Promise<Registry
     end.removeEventListener('abort', close)
     void dispatcher.destroy()
   }
-  // A signal alone does not abort a request that waits for its connection.
+  // The signal does not abort a request that waits for its connection.
   end.addEventListener('abort', close)
   return {
     close,
@@ -56,7 +56,7 @@ export async function openTransport(options: TransportOptions): Promise<Registry
   }
 }
 
-/** Discards the body of an answer; keeps the connection if the body is short. */
+/** Discards the body of an answer. Keeps the connection if the body is short. */
 export async function dropBody({ body }: Pick<Dispatcher.ResponseData, 'body'>): Promise<void> {
   await body.dump({ limit: DROPPED_BYTES, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => undefined)
 }
