@@ -83,6 +83,7 @@ test('a command that moves itself to a frozen cgroup ends by its time-out, a det
   const attached = await client.shell('demo', 'nest', `exec ${line('one')}`, { timeout_seconds: 3 })
   expect(attached.body).toMatchObject({ status: 'timed_out' })
   const detached = await client.shell('demo', 'nest', `exec ${line('two')}`, { timeout_seconds: 3, no_hup: true })
+  expect(detached.body).toMatchObject({ id: expect.any(String) })
   const { body } = await client.get(`${boxes}/nest/exec/${detached.body.id}?wait_seconds=20`)
   expect(body).toMatchObject({ status: 'timed_out' })
   expect(await onHost('one/cgroup.freeze', 'two/cgroup.freeze')).toBe('1\n1')
