@@ -10,7 +10,7 @@ export const EDGE_EXAMPLES = {
   createUrlTicket: {
     body: { url: 'https://web--demo.boxes.example.org/docs' },
     response: {
-      url: 'https://web--demo.boxes.example.org/.boxyard/session?ticket=<shown once>&target=%2Fdocs',
+      url: 'https://sign-in.boxes.example.org/?host=web--demo.boxes.example.org&ticket=<shown once>&target=%2Fdocs',
       expires_at: '2026-11-20T08:16:30.000Z',
     },
   },

@@ -43,7 +43,7 @@ export const LIMIT_TEXTS = {
   edge_connections_at_once_per_address: 'Same for one address (IPv6: one /64), if no others compete.',
   edge_connections_per_second_per_address: 'New connections per second from one address at the edge, over 10 s.',
   edge_decisions_per_second_per_address:
-    'Requests per second from one address that the agent decides, over 10 s. Above this, 429. The same number applies to responses in place of a box.',
+    'Requests per second from one address that the agent decides, over 10 s. Above this, 429. Errors that the agent sends in place of a box have a counter of their own, with the same limit.',
   edge_grants_kept:
     'Browser sessions and tokens that the edge authorizes without asking the agent. Above it, the oldest of the tokens with the most are dropped, with tokens created with them.',
   edge_grants_kept_per_token: 'Same for one token. Above it, its oldest are dropped.',

@@ -8,7 +8,7 @@ import { type FindTargetDeps, findTarget, hostNotFound } from './target.ts'
 
 export interface SignInDeps extends FindTargetDeps {
   access: Pick<Access, 'verifyFor'>
-  grants: Pick<EdgeGrants, 'beginSession' | 'allowSession'>
+  grants: Pick<EdgeGrants, 'beginSession'>
   codes: SignInCodes
   tickets: Pick<Tickets, 'check' | 'take'>
   failedAuth: FailedAuthLimit
@@ -41,30 +41,18 @@ export interface SignIn {
   redeem(
     code: string,
     by: Pick<SignInRequest, 'host' | 'clientAddress'> & { nonceDigest: string | null },
-  ): Promise<BegunSession | null>
+  ): Promise<{ value: string; expiresAt: number; target: string } | null>
   /**
-   * Uses up a ticket of `visitOf` and begins a session. A browser that has a session at the host keeps it. Null if the ticket is not for
-   * this address, is used or expired, or if the host leads to another box since.
-   * @throws ServiceError `rate_limited`; `token_revoked` if the token was revoked in between
+   * Tests a ticket of `visitOf` without using it up. A ticket for another address is invalidated.
+   * @throws ServiceError `rate_limited` after too many wrong ones
    */
-  visit(ticket: string, by: Visitor): Promise<Visit | null>
-}
-
-/** The browser that opens a URL by a ticket. `session` is the value of its cookie at the host. */
-export interface Visitor extends Pick<SignInRequest, 'host' | 'target' | 'clientAddress'> {
-  session: string | undefined
-}
-
-/** A session that has begun. `expiresAt` in ms since the epoch. */
-export interface BegunSession {
-  value: string
-  expiresAt: number
-  target: string
-}
-
-/** An admitted visitor. `session` is null if the browser had one. */
-export interface Visit extends Pick<VerifiedToken, 'tokenId' | 'name'> {
-  session: BegunSession | null
+  mayVisit(ticket: string, at: Pick<SignInRequest, 'host' | 'target' | 'clientAddress'>): boolean
+  /**
+   * Uses up a ticket of `visitOf` in place of a token, and issues a code as `begin`. Null if the ticket is not for this address, is used or
+   * expired, or if another box has the host since.
+   * @throws ServiceError `rate_limited` after too many wrong ones
+   */
+  visit(ticket: string, request: SignInRequest): Promise<Awaited<ReturnType<SignIn['begin']>> | null>
 }
 
 /** Returns the request that a ticket for a URL is issued for: `host` without a port, `target` a path, with query and fragment. */
@@ -92,32 +80,33 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (signedIn === null || signedIn.host !== host || signedIn.nonceDigest !== nonceDigest) return null
       return { ...(await grants.beginSession(host, signedIn)), target: signedIn.target }
     },
-    visit: async (ticket, { host, target, session, clientAddress }) => {
+    mayVisit: (ticket, { host, target, clientAddress }) => {
       failedAuth.check(clientAddress)
-      const redeemed = redeem(tickets, ticket, visitOf(host, target))
-      if (redeemed === null) failedAuth.countFailure(clientAddress)
-      const known = redeemed === null ? null : await deps.hosts.lookup(host)
-      if (redeemed === null || known === null || known.box.id !== redeemed.boxId) return null
+      const found = tried(() => tickets.check(ticket, visitOf(host, target)))
+      if (found === null) failedAuth.countFailure(clientAddress)
+      return found !== null
+    },
+    visit: async (ticket, { host, nonceDigest, target, clientAddress }) => {
+      failedAuth.check(clientAddress)
+      const found = tried(() => {
+        const redeemed = tickets.check(ticket, visitOf(host, target))
+        tickets.take(ticket)
+        return redeemed
+      })
+      if (found === null) failedAuth.countFailure(clientAddress)
+      const known = found === null ? null : await deps.hosts.lookup(host)
+      if (found === null || known === null || known.box.id !== found.boxId) return null
       const { project } = known.box
-      const { tokenId, tokenName: name, expiresAt } = redeemed.caller
-      const isKept = session !== undefined && (await grants.allowSession(session, { host, project }))
-      if (isKept) return { tokenId, name, session: null }
-      const begun = await grants.beginSession(host, { tokenId, expiresAt, project })
-      return { tokenId, name, session: { ...begun, target } }
+      const { tokenId, tokenName: name, expiresAt } = found.caller
+      return { code: codes.issue({ tokenId, expiresAt, project, host, nonceDigest, target }), tokenId, name }
     },
   }
 }
 
-/** Uses up a ticket. Null if it is unknown, used, expired or for another request. */
-function redeem(
-  tickets: SignInDeps['tickets'],
-  ticket: string,
-  request: ReturnType<typeof visitOf>,
-): ReturnType<Tickets['check']> | null {
+/** Returns null for a ticket that is unknown, used, expired or for another request. */
+function tried<T>(redeem: () => T): T | null {
   try {
-    const redeemed = tickets.check(ticket, request)
-    tickets.take(ticket)
-    return redeemed
+    return redeem()
   } catch (error) {
     if (error instanceof ServiceError && error.status === 401) return null
     throw error

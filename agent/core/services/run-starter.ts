@@ -6,7 +6,6 @@ import type { ExecKey, ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ActorContext } from '../../ports/store/events.ts'
 import type {
-  ForkRecord,
   InstanceOutline,
   InstanceRecord,
   RunEnd,
@@ -78,8 +77,10 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       return (await store.services.replace(next)) ? next : null
     })
   // Records the identity before the command starts: a crash in between makes another one that nothing has read.
-  const startFork = async (box: BoxRecord, fork: ForkRecord, { boxId, name }: ServiceKey): Promise<void> => {
-    const { hasIdentity = false } = fork
+  const startFork = async (box: BoxRecord, instance: InstanceRecord, { boxId, name }: ServiceKey): Promise<void> => {
+    const { fork } = instance
+    if (fork === null) return
+    const { hasIdentity = hasRun(instance) } = fork
     await forks.start(box, fork, { isNew: !hasIdentity })
     while (!hasIdentity) {
       const record = await store.services.get(boxId, name)
@@ -103,7 +104,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const { command } = instance.spec
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
-        if (instance.fork !== null) await startFork(box, instance.fork, record)
+        if (instance.fork !== null) await startFork(box, instance, record)
         if (isMoved || instance.fork !== null) await trySettle(deps, box.id)
         const { detached: exec } = await runtime.execDetached(host.id, execId, {
           ...task,
@@ -121,6 +122,11 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       }
     },
   }
+}
+
+/** Returns true if a run of a version ended in its fork. For forks of earlier versions, whose records do not tell. */
+function hasRun({ runs }: InstanceRecord): boolean {
+  return runs.some(({ end }) => end !== null && (end.exitCode !== null || end.signal !== null))
 }
 
 /** Tests whether requests for a version go where those for the version before went, and by the same protocol. */

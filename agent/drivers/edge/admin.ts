@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { SHARED_ENTRY } from './names.ts'
 
 /** The identity that an edge process reports. */
 export interface EdgeInfo {
@@ -14,8 +15,11 @@ export interface BoxUse {
   boxId: string
   /** SHA-256 of the credential that admitted the requests, hexadecimal. Null for a public route. */
   credential: string | null
-  /** Number of the one stream that this counts, as in `BoxStream`. Null if it counts all that have no entry of their own. */
-  stream: number | null
+  /**
+   * Number of the one stream that this counts, as in `BoxStream`. `shared`: it counts streams that have no entry of their own. Null: it counts
+   * other requests.
+   */
+  stream: number | typeof SHARED_ENTRY | null
   open: number
   requests: number
 }
@@ -83,7 +87,7 @@ export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean
     target,
     boxId,
     credential: credential || null,
-    stream: stream ? Number(stream) : null,
+    stream: stream === SHARED_ENTRY ? stream : stream ? Number(stream) : null,
     open: Number(open),
     requests: Number(requests),
   }))
@@ -119,7 +123,8 @@ function* linesOf(commands: readonly string[]): Generator<string> {
 }
 
 // Processes of earlier versions have only the box in their keys.
-const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/([^|\s]+)(?:\|([0-9a-f]*)\|(\d*))? .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
+const TABLE_LINE =
+  /^0x\w+: key=([^/\s]+)\/([^|\s]+)(?:\|([0-9a-f]*)\|(\d*|shared))? .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
 const STREAM_HEAD = /^(0x[0-9a-f]+): .*? id=(\d+) proto=/
 const STREAM_TARGET = /^ {2}server=box \(id=1\) addr=(\S+)$/m
 const FALLBACK_STREAM = '\n  server=fallback (id=2) '

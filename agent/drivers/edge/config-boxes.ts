@@ -2,14 +2,14 @@ import { ERROR_STATUSES } from '../../../shared/errors.ts'
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
 import { COUNT_REFUSAL, clientTables, REFUSALS_COUNTED, refusalRate, tooManyRefusals } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules } from './config-session.ts'
-import { EDGE_REFUSAL_HEADER, FALLBACK_SOCKET } from './names.ts'
+import { EDGE_REFUSAL_HEADER, FALLBACK_SOCKET, SHARED_ENTRY } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /**
  * The table of requests and open streams, and the tables of clients. A key of the first is
  * `<address>:<port>/<box id>|<credential>|<stream>`. The credential is the digest of the one that admitted the request, empty for a public
- * route. The stream is the number (`id` in `show sess`) of a WebSocket or an event stream. It is empty for other requests, and for streams
- * of a client with too many refusals.
+ * route. The stream is the number (`id` in `show sess`) of a WebSocket or an event stream, and empty for other requests. Streams of a client
+ * with too many refusals have `SHARED_ENTRY` instead.
  */
 export function useTables({ limits }: { limits: EdgeLimits }): string[] {
   // Only long-lived streams have their own entries, so that frequent requests share few.
@@ -62,8 +62,9 @@ function delivery(
     '  acl is_lasting req.hdr(upgrade) -m found',
     '  acl is_lasting req.fhdr(accept) -m sub -i text/event-stream',
     refusalRate(limits),
-    // Streams of a client with too many refusals count with its other requests, because their own entries would start at 0.
-    '  http-request set-var-fmt(txn.stream) %rt if is_lasting !is_refused_much { var(txn.credential) -m found }',
+    '  http-request set-var-fmt(txn.stream) %rt if is_lasting { var(txn.credential) -m found }',
+    // Streams of a client with too many refusals share an entry, because entries of their own would start at 0.
+    `  http-request set-var(txn.stream) str(${SHARED_ENTRY}) if is_refused_much { var(txn.stream) -m found }`,
     '  http-request track-sc0 var(txn.route),word(1,|),concat(|,txn.credential),concat(|,txn.stream) table boxes_use',
     tooManyRefusals(answerOf),
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,

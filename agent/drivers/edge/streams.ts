@@ -2,6 +2,7 @@ import type { EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { type BoxStream, type BoxUse, readStreams, readUses, shutDownStreams } from './admin.ts'
 import type { FallbackServer } from './fallback-server.ts'
+import { SHARED_ENTRY } from './names.ts'
 import type { EdgeProcess } from './process.ts'
 
 type Processes = readonly Pick<EdgeProcess, 'socket'>[]
@@ -97,8 +98,8 @@ export class UngrantedLooks {
 }
 
 /**
- * Ends the requests of credentials without any grant. WebSockets and event streams have a number that identifies them. Other requests to
- * one port of a box cannot be distinguished. If several credentials have some open, requests of the ended one get `SHARED_MS` to complete.
+ * Ends the requests of credentials without any grant. WebSockets and event streams have a number that identifies them, except streams of a
+ * client with too many refusals. Those, and other requests to one port of a box, cannot be distinguished. If several credentials have some open, requests of the ended one get `SHARED_MS` to complete.
  * Then all of them end.
  * @throws Error for a process that does not answer, once the others are done
  */
@@ -125,7 +126,8 @@ async function endUngrantedOf(
       ended.flatMap((use) => streamsOf(use, { streams, uses, ended, isLast })),
     )
     for (const use of ended) {
-      if (use.stream === null && mayEnd(use, { uses, ended, isLast })) fallback()?.cut(use.target, { lasting: false })
+      if (typeof use.stream !== 'number' && mayEnd(use, { uses, ended, isLast }))
+        fallback()?.cut(use.target, { lasting: use.stream === SHARED_ENTRY })
     }
     if (isLast) return
     await clock.sleep(SHARED_POLL_MS)
@@ -143,7 +145,7 @@ interface OpenNow {
 function streamsOf(use: BoxUse, now: OpenNow): BoxStream[] {
   const { stream, target } = use
   const { streams, uses } = now
-  if (stream !== null) return streams.filter(({ number }) => number === stream)
+  if (typeof stream === 'number') return streams.filter(({ number }) => number === stream)
   if (!mayEnd(use, now)) return []
   const numbered = new Set(uses.filter((other) => other.target === target).map((other) => other.stream))
   return streams.filter((one) => one.target === target && !numbered.has(one.number))
@@ -151,7 +153,7 @@ function streamsOf(use: BoxUse, now: OpenNow): BoxStream[] {
 
 /** Returns true if requests without a number should end, because all their credentials have ended or their time has passed. */
 function mayEnd({ target }: BoxUse, { uses, ended, isLast }: Omit<OpenNow, 'streams'>): boolean {
-  return isLast || uses.every((use) => use.target !== target || use.stream !== null || ended.includes(use))
+  return isLast || uses.every((use) => use.target !== target || typeof use.stream === 'number' || ended.includes(use))
 }
 
 const NONE: ReadonlySet<string> = new Set()

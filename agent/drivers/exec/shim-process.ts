@@ -10,7 +10,7 @@ import { readStartTicks } from '../host/handle.ts'
 import { type ShimOptions, shimPaths } from './shim-protocol.ts'
 
 /**
- * Starts a shim that outlives this process, in a session and a mount namespace of its own. Resolves once it listens, rejects after 20 s.
+ * Starts a shim that outlives this process, in a session and a mount namespace of its own. Resolves once it listens, rejects after 60 s.
  * Logs its stderr.
  */
 export async function startShim(options: ShimOptions, logger: Logger): Promise<void> {
@@ -75,5 +75,6 @@ const NODE = [
   '--max-semi-space-size=1',
   '--max-old-space-size=256',
 ]
-const START_DEADLINE_MS = 20_000
+/** Far longer than a start takes, also on a busy machine. */
+const START_DEADLINE_MS = 60_000
 const LOGGED_CHARACTERS = 4_000

@@ -111,6 +111,8 @@ export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerId
  * where a resolver may listen at the same port. dnsmasq listens by TCP last.
  */
 export function isListening(pid: number, address: string): boolean {
+  // The table of the host may be long.
+  if (tryReadLink(`/proc/${pid}/ns/net`) === fs.readlinkSync('/proc/self/ns/net')) return false
   const octets = address.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'))
   const local = `${octets.toReversed().join('').toUpperCase()}:0035`
   return tryReadText(`/proc/${pid}/net/tcp`).includes(` ${local} 00000000:0000 0A `)
@@ -192,6 +194,14 @@ function idBaseOf(pid: number): number | null {
   const map = tryReadText(`/proc/${pid}/uid_map`)
   const idBase = Number(map.trim().split(/\s+/)[1] ?? 0)
   return isMappedTo(map, { idBase, ids: 2 }) ? idBase : null
+}
+
+function tryReadLink(path: string): string | null {
+  try {
+    return fs.readlinkSync(path)
+  } catch {
+    return null
+  }
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -44,7 +44,6 @@ export class ProjectServer {
   #handleEnd = (): void => undefined
   /** Consecutive starts that failed or ended soon. */
   #failures = 0
-  #startedAt = 0
   #isAdmitted = false
   #isReady = false
   #isEnding = false
@@ -73,7 +72,7 @@ export class ProjectServer {
   /** Resolves once it answers queries. Also resolves if it fails to start, or is ended, after 2 s at most. */
   async ready(): Promise<void> {
     const deadline = performance.now() + READY_MAX_MS
-    while (!this.#isReady && this.#failures === 0 && !this.#isEnding && performance.now() < deadline) {
+    while (!this.#isReady && this.#failures < 2 && !this.#isEnding && performance.now() < deadline) {
       this.#isReady = this.#pid !== null && isListening(this.#pid, this.address)
       if (!this.#isReady) await sleep(READY_POLL_MS)
     }
@@ -142,17 +141,16 @@ export class ProjectServer {
 
   #watch(pid: number): void {
     this.#pid = pid
-    this.#startedAt = performance.now()
     // First, since the watcher reports a process that is gone at once.
     this.#later(STABLE_MS, () => {
       this.problem = null
+      this.#failures = 0
     })
     this.#unwatch = this.#parts.watcher.watch(pid, () => {
       this.#pid = null
       this.#isReady = false
       this.#handleEnd()
       if (this.#isEnding) return
-      if (performance.now() - this.#startedAt > STABLE_MS) this.#failures = 0
       this.#retry(new Error(lastWordsOf(this.#parts.files.directory, this.#identity) || 'It was killed.'))
     })
   }

@@ -32,6 +32,31 @@ export function nonceCookie(value: string, seconds: number): string {
   return setCookie(NONCE_COOKIE, value, seconds)
 }
 
+/** A ticket for a page of a host, as the browser keeps it for the sign-in host. */
+export interface KeptTicket {
+  ticket: string
+  host: string
+  /** Path, query and fragment of the page. */
+  target: string
+}
+
+/** Returns `Set-Cookie` of a ticket that the browser keeps for `seconds`. Null deletes it. */
+export function ticketCookie(kept: KeptTicket | null, seconds: number): string {
+  const value = kept === null ? '' : [kept.ticket, kept.host, kept.target].map(encodeURIComponent).join('|')
+  return setCookie(TICKET_COOKIE, value, seconds)
+}
+
+/** Reads the cookie of `ticketCookie`. Null if it is missing or malformed. */
+export function ticketOf(cookieHeader: string | undefined): KeptTicket | null {
+  const parts = cookieOf(cookieHeader, TICKET_COOKIE)?.split('|') ?? []
+  try {
+    const [ticket = '', host = '', target = ''] = parts.map(decodeURIComponent)
+    return parts.length === 3 ? { ticket, host, target: safeTarget(target) } : null
+  } catch {
+    return null
+  }
+}
+
 /** Returns true if a browser opens a page with this request, which may be redirected to the sign-in. */
 export function isNavigation({ method, headers }: Pick<EdgeRequest, 'method' | 'headers'>): boolean {
   const mode = headers['sec-fetch-mode'] ?? 'navigate'
@@ -87,9 +112,13 @@ function readingsOf(target: string): string[] | null {
 }
 
 function secretCookie(header: string | undefined, name: string): string | undefined {
-  const pair = header?.split(';').find((part) => part.trimStart().startsWith(`${name}=`))
-  const value = pair?.slice(pair.indexOf('=') + 1).trim()
+  const value = cookieOf(header, name)
   return value !== undefined && SECRET.test(value) ? value : undefined
+}
+
+function cookieOf(header: string | undefined, name: string): string | undefined {
+  const pair = header?.split(';').find((part) => part.trimStart().startsWith(`${name}=`))
+  return pair?.slice(pair.indexOf('=') + 1).trim()
 }
 
 function setCookie(name: string, value: string, seconds: number): string {
@@ -100,6 +129,7 @@ function setCookie(name: string, value: string, seconds: number): string {
 export const OWN_PATHS = '/.boxyard/'
 const SESSION_COOKIE = '__Host-boxyard'
 const NONCE_COOKIE = '__Host-boxyard-nonce'
+const TICKET_COOKIE = '__Host-boxyard-ticket'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 /** Visible ASCII without backslashes, which browsers read as slashes; two slashes would start another host. */
 const SAFE_TARGET = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/

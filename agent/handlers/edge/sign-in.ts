@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { asServiceError, problemTypeNotFound, ServiceError } from '../../../shared/errors.ts'
-import {
-  givenRequestId,
-  type HttpHandler,
-  type HttpRequest,
-  type HttpResponse,
-  headerOf,
-  parseQuery,
-  splitTarget,
-} from '../../../shared/http/messages.ts'
+import { givenRequestId, type HttpHandler, type HttpResponse, parseQuery } from '../../../shared/http/messages.ts'
 import { pageHeaders } from '../../../shared/http/page.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
@@ -18,7 +10,7 @@ import { digestOf } from '../../core/common/digest.ts'
 import { type EdgeAddress, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import { isAccessFault } from '../../core/edge/access.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
-import type { BegunSession, SignIn } from '../../core/edge/sign-in.ts'
+import type { SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import {
@@ -32,7 +24,9 @@ import {
   signOutPage,
   withoutSession,
 } from './answers.ts'
-import { nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
+import { checkMethod, isForeign, isRead, type PageRequest, pageRequestOf } from './page-request.ts'
+import { nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf, ticketCookie } from './request.ts'
+import { codeByTicket, takeTicket } from './url-tickets.ts'
 
 export interface SignInPagesDeps {
   signIn: SignIn
@@ -76,24 +70,6 @@ export function createSignInPages(deps: SignInPagesDeps): SignInPages {
   }
 }
 
-/** A parsed request for a page. */
-interface PageRequest {
-  request: HttpRequest
-  requestId: string
-  host: string | null
-  pathname: string
-  /** The raw query. */
-  search: string
-  clientAddress: string
-  header(name: string): string | undefined
-}
-
-function pageRequestOf(request: HttpRequest, requestId: string): PageRequest {
-  const header = (name: string): string | undefined => headerOf(request.headers, name)
-  const { clientAddress } = request
-  return { request, requestId, host: hostNameOf(header('host')), ...splitTarget(request.target), clientAddress, header }
-}
-
 async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
   const { host, pathname, request } = page
   if (pathname === PROBLEM_TYPES || pathname.startsWith(`${PROBLEM_TYPES}/`)) {
@@ -111,7 +87,7 @@ async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpRes
   }
   if (host !== null && pathname === SESSION_PATH) {
     checkMethod(request, ['GET'])
-    return parseQuery(page.search).has('ticket') ? visit(deps, page, host) : beginSession(deps, page, host)
+    return beginSession(deps, page, host)
   }
   if (host !== null && pathname === SIGN_OUT_PATH) {
     checkMethod(request, ['GET', 'POST'])
@@ -120,15 +96,30 @@ async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpRes
   throw notFound()
 }
 
-async function showForm({ address, signIn }: SignInPagesDeps, { search }: PageRequest): Promise<HttpResponse> {
-  const query = parseQuery(search)
+async function showForm(deps: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
+  const { address, signIn } = deps
+  const query = parseQuery(page.search)
   if (!query.has('host')) {
     const text = 'Open the address of a box: it leads here if a sign-in is needed.'
     return { status: 200, headers: pageHeaders(), body: messagePage('Sign in', { text }) }
   }
+  if (query.has('ticket')) return takeTicket(deps, page, query)
   const form = formOf(query, address)
+  const code = await codeByTicket(deps, page, form)
+  if (code !== null)
+    return { ...toSession(form.host, code, address, { 'set-cookie': ticketCookie(null, 0) }), status: 303 }
   await signIn.checkHost(form.host)
   return formPage(200, { ...form, fault: null }, address)
+}
+
+function toSession(
+  host: string,
+  code: string,
+  address: EdgeAddress,
+  headers: Record<string, string> = {},
+): ReturnType<typeof redirectTo> {
+  const location = `${urlOf(host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
+  return redirectTo(location, headers)
 }
 
 async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
@@ -149,8 +140,7 @@ async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: Page
     const token = fields.get('token')?.trim() ?? ''
     const { code, tokenId, name } = await signIn.begin(token, { ...form, clientAddress })
     logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 303 })
-    const location = `${urlOf(form.host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
-    return { ...redirectTo(location), status: 303 }
+    return { ...toSession(form.host, code, address), status: 303 }
   } catch (error) {
     const fault = asServiceError(error)
     if (!isAccessFault(fault)) throw error
@@ -174,39 +164,12 @@ async function beginSession(
     const body = messagePage('Not signed in', { text, link: { href: '/', label: 'Try again' } })
     return { status: 401, headers: pageHeaders(), body }
   }
-  return onward(session.target, [...cookiesOf(session, clock), nonceCookie('', 0)])
-}
-
-/** Begins a session by a ticket that the console got for this address, in place of a token that a person enters. */
-async function visit(
-  { signIn, clock, logger }: SignInPagesDeps,
-  { search, clientAddress, header, requestId }: PageRequest,
-  host: string,
-): Promise<HttpResponse> {
-  const query = parseQuery(search)
-  const target = safeTarget(query.get('target'))
-  const by = { host, target, session: sessionOf(header('cookie')), clientAddress }
-  const line = { audit: true, operation: 'edge.visit', host, client_address: clientAddress, request_id: requestId }
-  const visited = await signIn.visit(query.get('ticket') ?? '', by)
-  if (visited === null) {
-    logger.info('audit', { ...line, actor: null, status: 401, code: 'token_invalid' })
-    const text = 'This link was already used, or has expired. Open the address again, or sign in with a token.'
-    const body = messagePage('Not signed in', { text, link: { href: target, label: 'Sign in' } })
-    return { status: 401, headers: pageHeaders(), body }
-  }
-  const { tokenId, name, session } = visited
-  logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 200 })
-  return onward(target, session === null ? [] : cookiesOf(session, clock))
-}
-
-function cookiesOf({ value, expiresAt }: BegunSession, clock: Clock): string[] {
-  return [sessionCookie(value, (expiresAt - clock.now()) / 1000)]
-}
-
-function onward(target: string, cookies: readonly string[]): HttpResponse {
+  const { value, expiresAt, target } = session
+  const seconds = (expiresAt - clock.now()) / 1000
+  const cookies = [sessionCookie(value, seconds), nonceCookie('', 0)]
   // A page, not a redirect: within a redirect chain of the form, browsers would apply the form's CSP to the box's redirects and
   // withhold the box's SameSite=Strict cookies.
-  const headers = { ...pageHeaders(), ...(cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }) }
+  const headers = { ...pageHeaders(), 'set-cookie': cookies }
   return { status: 200, headers, body: onwardPage(target) }
 }
 
@@ -243,28 +206,11 @@ function formPage(status: number, form: SignInForm, address: EdgeAddress): HttpR
   return { status, headers: pageHeaders(formsTo), body: signInPage(form) }
 }
 
-/** Returns true if, by `Sec-Fetch-Site`, a page of another site or of another box caused the request. */
-function isForeign({ header }: PageRequest): boolean {
-  const site = header('sec-fetch-site') ?? 'same-origin'
-  return site !== 'same-origin' && site !== 'none'
-}
-
-function isRead({ method }: HttpRequest): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
-function checkMethod({ method }: HttpRequest, allowed: readonly string[]): void {
-  if (allowed.includes(method)) return
-  const headers = { Allow: allowed.join(', ') }
-  throw new ServiceError('method_not_allowed', `This page supports ${headers.Allow}.`, { headers })
-}
-
 function notFound(): ServiceError {
   return new ServiceError('route_not_found', 'There is no such page.')
 }
 
-/** Where a session at a host of a box begins, by a code of the sign-in or a ticket. */
-export const SESSION_PATH = `${OWN_PATHS}session`
+const SESSION_PATH = `${OWN_PATHS}session`
 const SIGN_OUT_PATH = `${OWN_PATHS}sign-out`
 const PROBLEM_TYPES = `${OWN_PATHS}problems` as const
 const NONCE_BYTES = 32

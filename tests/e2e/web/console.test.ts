@@ -67,7 +67,7 @@ describe('boxes', () => {
     await visitor.open('/boxes/yard/set', 'yard/set')
     await visitor.choose('set', 'Settings')
     const form = user.page.getByRole('dialog')
-    await form.getByText('These have several lines and stay: PEM.').waitFor()
+    await form.getByText('because they have several lines: PEM.').waitFor()
     await form.getByLabel('Environment').fill('OLD=b\nNEW=x=y')
     await form.getByLabel('Sleep when idle, in minutes').fill('0.5')
     await form.getByLabel('Wake on request').check()

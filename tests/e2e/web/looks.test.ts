@@ -87,7 +87,7 @@ describe('a page on its way', () => {
     expect(await navigation().locator('[aria-current="page"]').innerText()).toBe('Storage')
     expect(await user.page.title()).toBe('Storage · Boxyard')
     go()
-    await user.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' })
+    await eventually(async () => (await user.page.locator('[aria-busy="true"]').count()) === 0)
     await eventually(() => isFocused(heading))
   })
 

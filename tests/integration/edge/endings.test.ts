@@ -172,6 +172,33 @@ test('where several have plain answers of one port open, the last resort ends al
   expect(socket.hasEnded()).toBe(false)
 })
 
+test.each(['directly', 'through the agent'])(
+  'streams of a client with too many refusals end as well, to a server that is reached %s',
+  async (way) => {
+    const crowded = createEdgeLab({ limits: { connections: 200, connectionsPerSecond: 1_000, questionsPerSecond: 1 } })
+    try {
+      await open(crowded)
+      const shut = { address: '127.9.1.2', port: 9 }
+      const elsewhere = { address: '127.9.1.3', port: 9 }
+      if (way === 'through the agent') crowded.loopback.set(`${elsewhere.address}:9`, box.port)
+      const own = way === 'directly' ? [] : [crowded.route(HOST, elsewhere, { auth: 'token' })]
+      await crowded.edge.change({ set: [...own, crowded.route('shut--demo.localhost', shut, { boxId: 'box_3' })] })
+      const refused = (): Promise<{ status: number }> => crowded.ask(['GET / HTTP/1.1', 'host: shut--demo.localhost'])
+      await eventually(async () => (await refused()).status === 429)
+      const theirs = await openSocket(bearer(BEN), { host: PUBLIC, at: crowded })
+      const streams = [
+        await openSocket(bearer(ANN), { at: crowded }),
+        await openRequest({ ...bearer(ANN), accept: 'text/event-stream' }, '/', { at: crowded }),
+      ]
+      await crowded.edge.revoke([digestOf(ANN)])
+      await eventually(() => streams.every((each) => each.hasEnded()))
+      expect(theirs.hasEnded()).toBe(false)
+    } finally {
+      await crowded.close()
+    }
+  },
+)
+
 test('what was revoked while no agent ran ends when the next one opens the edge', async () => {
   const [own, theirs] = [await openSocket(bearer(ANN)), await openSocket(bearer(BEN))]
   await lab.leave()

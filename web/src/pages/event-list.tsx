@@ -59,7 +59,7 @@ export function EventPages({ filter }: { filter: EventFilter }) {
   const { events, missing, isPending, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } =
     useEvents(filter)
   if (error && events.length === 0) return <Problem error={error} retry={() => void refetch()} />
-  if (events.length === 0) {
+  if (events.length === 0 && !hasNextPage) {
     if (isPending) return <Loading />
     return (
       <>
@@ -78,6 +78,7 @@ export function EventPages({ filter }: { filter: EventFilter }) {
           </div>
         )}
       </VirtualRows>
+      {events.length === 0 && <p className="text-muted">Nothing found so far.</p>}
       {error && <Problem error={error} retry={() => void fetchNextPage()} />}
       {hasNextPage ? (
         <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>

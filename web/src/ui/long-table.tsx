@@ -28,7 +28,7 @@ interface LongTableProps<Item> {
   sorting?: { by: string; change(by: string): void }
 }
 
-/** Classes of a link in a row that is pressed anywhere in the row. What else can be pressed there is `ABOVE_ROW_LINK`. */
+/** Classes of a link that a click anywhere in its row follows. Other things to click or hover there need `ABOVE_ROW_LINK`. */
 export const ROW_LINK = "after:absolute after:inset-0 after:content-['']"
 export const ABOVE_ROW_LINK = 'relative z-1'
 

@@ -2578,7 +2578,7 @@ export interface components {
             edge_connections_at_once_per_address?: number;
             /** @description New connections per second from one address at the edge, over 10 s. */
             edge_connections_per_second_per_address?: number;
-            /** @description Requests per second from one address that the agent decides, over 10 s. Above this, 429. The same number applies to responses in place of a box. */
+            /** @description Requests per second from one address that the agent decides, over 10 s. Above this, 429. Errors that the agent sends in place of a box have a counter of their own, with the same limit. */
             edge_decisions_per_second_per_address?: number;
             /** @description Browser sessions and tokens that the edge authorizes without asking the agent. Above it, the oldest of the tokens with the most are dropped, with tokens created with them. */
             edge_grants_kept?: number;

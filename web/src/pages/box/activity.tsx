@@ -1,7 +1,7 @@
 import { EventPages } from '../event-list.tsx'
 import { useBoxRef } from './box.tsx'
 
-/** What happened to one box, its snapshots, services and volumes, newest first. */
+/** Lists what happened to one box, newest first, with its snapshots and services. */
 export function BoxActivity() {
   const { project, name } = useBoxRef()
   return (

@@ -79,7 +79,7 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
         hint={
           variables.fixed.length === 0
             ? 'One variable per line. New commands get it, and services when they restart.'
-            : `One variable per line. These have several lines and stay: ${variables.fixed.join(', ')}.`
+            : `One variable per line. Not shown, because they have several lines: ${variables.fixed.join(', ')}. They stay as they are.`
         }
       />
       <div className="grid gap-4 sm:grid-cols-2">
@@ -88,11 +88,11 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
           name="idle_minutes"
           apiNames={['idle_stop_seconds']}
           type="number"
-          min="0.1"
+          min="0"
           step="any"
           placeholder="never"
           defaultValue={url.idle_stop_seconds === null ? '' : url.idle_stop_seconds / 60}
-          hint="Stops the box after this time without requests, commands and terminals."
+          hint="Stops the box after this time without requests, commands or terminals."
         />
         <CheckField
           label="Wake on request"

@@ -54,7 +54,7 @@ export function MoreOptions({ project }: { project: string }) {
             min="0.1"
             step="any"
             placeholder="never"
-            hint="Stops the box after this time without requests, commands and terminals."
+            hint="Stops the box after this time without requests, commands or terminals."
           />
           <CheckField
             label="Wake on request"

@@ -51,13 +51,15 @@ function chooseColumn({ boxes, chosen, setChosen }: Omit<BoxTableProps, 'hasNode
     name: 'Select',
     head: <input type="checkbox" aria-label="Select all" checked={isAll} onChange={chooseAll} />,
     of: ({ id, project, name }) => (
-      <input
-        type="checkbox"
-        className={ABOVE_ROW_LINK}
-        aria-label={`Select ${project}/${name}`}
-        checked={chosen.has(id)}
-        onChange={() => choose(id)}
-      />
+      // The label makes the whole cell press it.
+      <label className={`-my-1.5 -ml-3 flex min-h-10 items-center pl-3 ${ABOVE_ROW_LINK}`}>
+        <input
+          type="checkbox"
+          aria-label={`Select ${project}/${name}`}
+          checked={chosen.has(id)}
+          onChange={() => choose(id)}
+        />
+      </label>
     ),
   }
 }
@@ -82,13 +84,21 @@ const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>)
       </Link>
     ),
   },
-  { name: 'Status', sort: 'status', of: (box) => <BoxState box={box} /> },
+  {
+    name: 'Status',
+    sort: 'status',
+    of: (box) => (
+      <span className={ABOVE_ROW_LINK}>
+        <BoxState box={box} />
+      </span>
+    ),
+  },
   { name: 'Base', from: 'md', of: ({ base }) => <span className="block truncate">{base ?? '–'}</span> },
   {
     name: 'Node',
     from: 'lg',
     of: ({ node }) => (
-      <span className="block truncate" title={node}>
+      <span className={`block w-fit max-w-full truncate ${ABOVE_ROW_LINK}`} title={node}>
         {node}
       </span>
     ),
@@ -96,7 +106,11 @@ const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>)
   {
     name: 'Tags',
     from: 'lg',
-    of: ({ tags }) => <TagsInRow tags={tags} />,
+    of: ({ tags }) => (
+      <span className={`block w-fit max-w-full ${ABOVE_ROW_LINK}`}>
+        <TagsInRow tags={tags} />
+      </span>
+    ),
   },
   {
     name: 'Since',

@@ -83,7 +83,7 @@ export function VolumesPage() {
 function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
   if (attachments.length === 0) return <span className="text-muted">–</span>
   return (
-    <span className={`flex flex-wrap gap-x-2 ${ABOVE_ROW_LINK}`}>
+    <span className={`flex w-fit flex-wrap gap-x-2 ${ABOVE_ROW_LINK}`}>
       {attachments.map(({ box, path, read_only: isReadOnly }) => (
         <Link
           key={box}
@@ -129,5 +129,14 @@ const COLUMNS: readonly Column<Volume>[] = [
       </span>
     ),
   },
-  { name: 'Created', sort: '-created', from: 'lg', of: ({ created_at }) => <Ago time={created_at} /> },
+  {
+    name: 'Created',
+    sort: '-created',
+    from: 'lg',
+    of: ({ created_at }) => (
+      <span className={ABOVE_ROW_LINK}>
+        <Ago time={created_at} />
+      </span>
+    ),
+  },
 ]

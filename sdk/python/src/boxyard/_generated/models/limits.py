@@ -64,7 +64,8 @@ class Limits:
         edge_connections_per_second_per_address (float | Unset): New connections per second from one address at the
             edge, over 10 s.
         edge_decisions_per_second_per_address (float | Unset): Requests per second from one address that the agent
-            decides, over 10 s. Above this, 429. The same number applies to responses in place of a box.
+            decides, over 10 s. Above this, 429. Errors that the agent sends in place of a box have a counter of their own,
+            with the same limit.
         edge_grants_kept (float | Unset): Browser sessions and tokens that the edge authorizes without asking the agent.
             Above it, the oldest of the tokens with the most are dropped, with tokens created with them.
         edge_grants_kept_per_token (float | Unset): Same for one token. Above it, its oldest are dropped.
