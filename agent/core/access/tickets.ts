@@ -19,8 +19,8 @@ export interface TicketGrant {
 }
 
 /**
- * What a ticket stands for: one request, which ends with the ticket (`request`, the default); a session of the console (`link`), for which
- * the ticket lasts ten minutes; or a session at a URL of a box (`visit`). Sessions may last until the caller's own expiry.
+ * The use of a ticket. A `request`, the default, ends with the ticket. A `link` begins a session of the console, and lasts ten minutes. A
+ * `visit` begins a session at a URL of a box. Sessions may last until the caller's own expiry.
  */
 export type TicketKind = 'request' | 'link' | 'visit'
 

@@ -124,7 +124,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
   }
 }
 
-/** Returns true if a run of a version ended in its fork. For forks of earlier versions, whose records do not tell. */
+/** Returns true if a run of a version ended in its fork. Records of earlier versions do not have `hasIdentity`. */
 function hasRun({ runs }: InstanceRecord): boolean {
   return runs.some(({ end }) => end !== null && (end.exitCode !== null || end.signal !== null))
 }

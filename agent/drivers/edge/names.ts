@@ -103,5 +103,5 @@ const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
 const CREDENTIAL = /^[0-9a-f]{64}$/
 const SCOPE = /^[A-Za-z0-9._-]{1,253}$/
 const LATEST_MS = 253_402_300_799_000
-/** Stands for the number of a stream in the table of uses, if several streams have one entry. */
+/** Replaces the number of a stream in the table of uses, if several streams share an entry. */
 export const SHARED_ENTRY = 'shared'

@@ -107,8 +107,8 @@ export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerId
 }
 
 /**
- * Returns true if a server listens at its address. The address matters: until it enters its slot, the process is in the network of the host,
- * where a resolver may listen at the same port. dnsmasq listens by TCP last.
+ * Returns true if a server listens at its address. Compares the address as well. Until the process enters its slot, it is in the
+ * network of the host, where a resolver may listen at the same port. dnsmasq listens by TCP last.
  */
 export function isListening(pid: number, address: string): boolean {
   // The table of the host may be long.

@@ -184,7 +184,7 @@ export class ProjectServer {
 }
 
 const READY_MAX_MS = 2_000
-/** A look takes some 50 µs. A server starts in 25 ms. */
+/** A look takes about 50 µs. A server starts in 25 ms. */
 const READY_POLL_MS = 3
 const STABLE_MS = 10_000
 const DELAY_MS = 25

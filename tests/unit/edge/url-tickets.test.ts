@@ -52,7 +52,7 @@ const sessionOf = (answer: HttpResponse): string | undefined =>
 const ask = (url: URL, headers: Record<string, string> = {}, method = 'GET'): Promise<HttpResponse> =>
   lab.backend.handle(pageRequest(url.hostname, `${url.pathname}${url.search}`, { method, headers }))
 
-/** What a browser keeps of a host. */
+/** Keeps cookies by host and follows redirects, as a browser does. */
 class Browser {
   readonly #jar = new Map<string, Map<string, string>>()
 

@@ -14,7 +14,7 @@ let store: Store
 let starter: RunStarter
 /** Whether each start of the fork made a new identity. */
 let made: boolean[]
-/** What the next start of the fork does. */
+/** Runs at the next start of the fork. */
 let onStart: () => Promise<void>
 
 useTemporaryStore((opened) => {

@@ -79,7 +79,7 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
         hint={
           variables.fixed.length === 0
             ? 'One variable per line. New commands get it, and services when they restart.'
-            : `One variable per line. Not shown, because they have several lines: ${variables.fixed.join(', ')}. They stay as they are.`
+            : `One variable per line. Not shown, because they have several lines: ${variables.fixed.join(', ')}. They stay unchanged.`
         }
       />
       <div className="grid gap-4 sm:grid-cols-2">
