@@ -4,11 +4,11 @@ import { printLine, reportLine } from './output/terminal.ts'
 import manifest from './package.json' with { type: 'json' }
 import type { runProgram, verbOf } from './program.ts'
 
-/** All that is not needed to tell the version. */
+/** Everything that printing the version does not need. */
 export interface Program {
   runProgram: typeof runProgram
   verbOf: typeof verbOf
-  /** Called after a verb that has done its work. */
+  /** Called after a command has done its work. */
   keepCompiled?(verb: string): void
 }
 

@@ -18,14 +18,16 @@ import { Script } from 'node:vm'
 /** A file of CommonJS that was run, with what it has exported. */
 export interface LoadedFile {
   exports: unknown
-  /** Keeps what is compiled by now for later runs of this verb, unless that was done. */
+  /** Stores the code that is compiled now for later runs of this command, unless an earlier run did so. */
   keepCompiled(verb: string): void
 }
 
 /**
- * Runs a file with the compiled code that earlier runs have kept in the user's cache, with that of all functions they have called:
- * Node.js's own cache leaves those out, and compiling them takes longer than all else of a short verb. What the file requires is kept by
- * Node.js (≥ 22.8). Without such a cache, or a place of the user's alone for it, all goes on without.
+ * Runs a file with compiled code from the user's cache, including all functions that earlier runs have called. Node.js's own cache omits
+ * those
+ * functions, and compiling them takes longer than the rest of a short command. Node.js (≥ 22.8) caches the modules that the file requires.
+ * Without
+ * such a cache, or a directory that only this user can write, the file still runs.
  */
 export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): LoadedFile {
   const directory = join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard')
@@ -58,13 +60,14 @@ export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): Load
 type RunModule = (...values: unknown[]) => void
 
 interface Kept {
-  /** Verbs that have run when it was kept. */
+  /** Commands that had run when the cache was written. */
   verbs: string[]
   code: Buffer
 }
 
-// The engine itself compares the source's length alone: the source is kept with the code, before it. Code with a wrong bit may crash the
-// engine, at each run: it is kept twice, which costs less than loading what counts a checksum.
+// The engine itself compares only the length of the source, so the cache also holds the source, before the code. Code with a flipped bit
+// can crash
+// the engine at each run. The cache therefore holds it twice, which costs less than loading a checksum function.
 function readKept(path: string, source: Buffer): Kept | null {
   try {
     const kept = readFileSync(path)
@@ -88,9 +91,9 @@ function makePrivate(directory: string): void {
   }
 }
 
-// Whole or not at all, also over a power cut: the engine would run what it finds. Whoever comes last wins.
+// Writes all or nothing, even across a power cut, because the engine would run whatever it finds. The last writer wins.
 function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
-  // A home that containers share may have two processes of one number.
+  // In a home directory that containers share, two processes can have the same PID.
   const draft = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   try {
     const file = openSync(draft, 'wx', 0o600)
@@ -104,7 +107,8 @@ function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
   }
 }
 
-// What others can write there would be run: the directory, or the nearest above it that is there, has to be this user's alone.
+// The engine would run files that other users put there. The directory, or its nearest existing parent, must therefore belong to this user
+// only.
 function isOwn(directory: string): boolean {
   try {
     let at = directory

@@ -1,2 +1,2 @@
-/** Modes of the host's program of the same name, which no verb of the client may be called. */
+/** Modes of the host's program of the same name. No command of the client can use these names. */
 export const HOST_WORDS: ReadonlySet<string> = new Set(['admin', 'doctor', 'serve', 'support'])

@@ -10,7 +10,7 @@ import { VALUED_FLAGS, withoutAliases } from './verbs/aliases.ts'
 import { findVerbs } from './verbs/find.ts'
 import type { Verb, VerbFlags } from './verbs/verb.ts'
 
-/** Runs the verb that `args` name, and returns the exit code of `runCommandLine`. */
+/** Runs the command that `args` name, and returns the exit code of `runCommandLine`. */
 export async function runProgram(args: readonly string[], version: string): Promise<number> {
   let exitCode = 0
   let running: { verb: Verb; flags: VerbFlags } | null = null
@@ -20,7 +20,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     const word = verbOf(words)
     const named = await findVerbs(word)
     const isAll = named.length === 0 && word !== COMPLETION_WORD
-    // All others are only needed to tell of them.
+    // Only help needs the others.
     for (const verb of isAll ? await verbsOfHelp() : named) {
       addVerb(program, verb, async (flags, argsOf) => {
         running = { verb, flags }
@@ -35,7 +35,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     await program.parseAsync(['node', 'boxyard', ...words])
     return exitCode
   } catch (error) {
-    // Commander has printed it; help that was asked for is no error.
+    // Commander has printed it. Help that the user asked for is not an error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof InterruptError) return error.exitCode
     const { placeOf } = await import('./output/fault-places.ts')
@@ -45,7 +45,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
   }
 }
 
-/** Returns the first word of the verb that `args` name; empty without one. */
+/** Returns the first word of the command that `args` name, or an empty text. */
 export function verbOf(args: readonly string[]): string {
   return positionalsOf(args)[0] ?? ''
 }
@@ -67,8 +67,9 @@ function createProgram(version: string): Command {
 }
 
 /**
- * Reads `help VERB` as `VERB --help`, and nothing at all as `--help`. Of a word that is no verb nothing else is left, so that it is told
- * of. @throws UsageError for what other command lines call a verb
+ * Reads `help COMMAND` as `COMMAND --help`, and an empty command line as `--help`. Reduces an unknown command to its first word, so that
+ * the error
+ * names it. @throws UsageError for the name of a command in other command lines
  */
 async function understood(args: readonly string[]): Promise<readonly string[]> {
   const typed = args[0] === 'help' ? [...args.slice(1), '--help'] : args.length === 0 ? ['--help'] : args
@@ -76,7 +77,7 @@ async function understood(args: readonly string[]): Promise<readonly string[]> {
   const [word, second] = positionalsOf(words)
   if (word === undefined || word === COMPLETION_WORD) return words
   const known = (await findVerbs(word)).map((verb) => verb.words.split(' ')[1])
-  // As help of a word alone that has others behind it.
+  // Same as help for a word that needs a second one.
   if (known.length > 0 && second === undefined && !known.includes(undefined)) return [...words, '--help']
   if (known.length > 0 && (second === undefined || known.includes(second) || known.includes(undefined))) return words
   const { wordHere } = await import('./verbs/words-elsewhere.ts')
@@ -92,11 +93,11 @@ async function verbsOfHelp(): Promise<Verb[]> {
   return allVerbs().sort(byHelp)
 }
 
-/** Says for each verb of the help which group it is in. */
+/** Assigns each command to its group of the help. */
 async function arrangeHelp(program: Command): Promise<void> {
   const { groupOf } = await import('./verbs/groups.ts')
   for (const command of program.commands) command.helpGroup(`${groupOf(command.name())}:`)
-  // Arguments and flags are told by the verb.
+  // The command itself describes its arguments and flags.
   program.configureHelp({ subcommandTerm: (command) => command.name() })
 }
 
@@ -104,7 +105,7 @@ function addCompletion(program: Command): void {
   program
     .command(COMPLETION_WORD)
     .argument('<shell>', 'bash, zsh or fish')
-    // What the shell asks for: `words -- TYPED...`.
+    // Input from the shell's completion: `words -- TYPED...`.
     .addArgument(new Argument('[typed...]').default([], ''))
     .usage('<shell>')
     .description('Print the completion script for a shell')
@@ -117,7 +118,7 @@ function addCompletion(program: Command): void {
     })
 }
 
-/** Returns the arguments that are neither flags nor values of those before a verb: the first is that of the verb. */
+/** Returns the arguments that are neither flags nor values of flags. The first one is the command. */
 function positionalsOf(args: readonly string[]): string[] {
   return args.filter((arg, i) => !arg.startsWith('-') && !VALUED_FLAGS.has(args[i - 1] ?? ''))
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 
-/** A program of this machine, its words told apart by who chose them. */
+/** A program of this machine, with its words separated by who chose them. */
 export interface ProgramCall {
   program: string
   /** Ours: no name from a file, an argument, a box or a server stands here, but as the value of the option before it. */
@@ -24,7 +24,7 @@ export function startShellLine(line: string, path: string): ChildProcess {
   return spawn('/bin/sh', ['-c', `${line} "$1"`, 'sh', path], { stdio: 'inherit' })
 }
 
-/** Returns what a program prints on stderr, such as its version; empty where there is none. */
+/** Returns what a program prints on stderr, such as its version, or an empty text if the program does not exist. */
 export function versionText(program: string, option: string): string {
   return spawnSync(program, [option], { encoding: 'utf8', timeout: 5000 }).stderr ?? ''
 }

@@ -6,13 +6,13 @@ import { UsageError } from './output/failures.ts'
 import { TOPICS } from './verbs/groups.ts'
 import type { Verb, VerbContext, VerbFlags } from './verbs/verb.ts'
 
-/** The flags of a command line, with those that all verbs have. */
+/** The flags of a command line, including the flags of all commands. */
 type GivenFlags = VerbFlags & CommandFlags
 
-/** Runs a verb with its flags, and what makes its arguments of those that were typed. */
+/** Runs a command with its flags, and a function that resolves its arguments from the typed ones. */
 type Run = (flags: GivenFlags, argsOf: (context: VerbContext) => Promise<string[]>) => Promise<void>
 
-/** Adds the command of a verb to the program. */
+/** Adds a command to the program. */
 export function addVerb(program: Command, verb: Verb, run: Run): void {
   const words = verb.words.split(' ')
   const parent = words.slice(0, -1).reduce(groupIn, program)
@@ -26,7 +26,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   command.showHelpAfterError(`(boxyard ${verb.words} --help tells how)`)
   command.exitOverride()
   command.action(async (...given: unknown[]) => {
-    // A flag behind the verb wins over one before it.
+    // A flag after the command takes precedence over one before it.
     const flags = flagsOf(command) as GivenFlags
     const args = given
       .slice(0, -2)
@@ -52,8 +52,8 @@ async function withBoxNames(shape: string, args: string[], context: VerbContext)
 }
 
 /**
- * Takes away a `--` in front of the command of a verb, as of `kubectl exec`.
- * @throws UsageError for a flag there without it, which would be run as a program
+ * Removes a `--` in front of the program to run, as `kubectl exec` does.
+ * @throws UsageError for a flag there without it, which would run as a program
  */
 function withCommand(shape: string, args: string[]): string[] {
   const at = shape.split(' ').findIndex((word) => /^[<[]command\.\.\./.test(word))
@@ -64,7 +64,7 @@ function withCommand(shape: string, args: string[]): string[] {
   return args.toSpliced(at, 1)
 }
 
-// One value each time, repeated: a flag that takes all that follows would take the arguments of the verb, too.
+// Takes one value each time, repeated. A flag that takes all following values would also take the arguments of the command.
 function addFlag(command: Command, flag: string, meaning: string): void {
   if (!flag.endsWith('...>')) return void command.option(flag, meaning)
   const hasCommas = flag.endsWith(',...>')
@@ -100,7 +100,7 @@ function pathOf(command: Command): string[] {
 
 /** Forms of answers. */
 export const FORMATS = ['table', 'json', 'yaml', 'name']
-/** The flags of all verbs, taken behind each word of the verb, too. */
+/** The flags of all commands, also accepted after each word of the command. */
 const GLOBAL_FLAGS = [
   () => new Option('--context <name>').hideHelp(),
   () => new Option('-p, --project <project>').hideHelp(),

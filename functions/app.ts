@@ -40,7 +40,7 @@ export interface AppOptions extends ReceptionOptions {
   bodies: BodyBudget | null
   /** Null where the host gives one request at a time. */
   turns: BodyTurns | null
-  /** Null likewise. */
+  /** Null on the same condition. */
   strangers: StrangerTurns | null
 }
 
@@ -146,13 +146,13 @@ async function refuse(error: unknown, request: HttpRequest, context: Context): P
   const known = auditRefusedRequest(error, request, context)
   const isOutage = known.code === 'agent_unavailable' || known.code === 'agent_timeout'
   if (progress.operation?.id === 'getHealth' && isOutage) return unavailableReport(known, request, context)
-  // Waits after its line, which tells of the refusal itself.
+  // Waits after writing its log line, which reports the refusal itself.
   const late = await context.strangers?.wait(request, progress, known)
   return problemResponse(late ?? known, requestId)
 }
 
 /**
- * Answers the functions' own health report while the agent is unreachable; its errors are for bearers of a token
+ * Answers the functions' own health report while the agent is unreachable. Only clients with a token get its errors
  * (docs/api.md#health).
  */
 async function unavailableReport(error: ServiceError, request: HttpRequest, context: Context): Promise<HttpResponse> {

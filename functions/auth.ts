@@ -4,12 +4,12 @@ import { bearerToken, type HeaderMap } from '../shared/http/messages.ts'
 import type { Keyring } from './keyring.ts'
 
 /**
- * Returns the claims of a request's bearer token; reloads the keys for a token of an unknown key.
+ * Returns the claims of a request's bearer token. Reloads the keys if the token names an unknown key.
  * @throws ServiceError `token_missing`, `token_invalid`, `token_expired`
  */
 export type Authenticator = (headers: HeaderMap) => Promise<TokenClaims>
 
-/** Creates an authenticator that checks signature, shape and expiry offline; the agent checks revocation. */
+/** Creates an authenticator that checks signature, shape and expiry offline. The agent checks revocation. */
 export function createAuthenticator(options: { keyring: Keyring; now(): number }): Authenticator {
   const { keyring, now } = options
   const verify = createTokenVerifier({ keys: () => keyring.tokens(), now })

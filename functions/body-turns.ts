@@ -8,7 +8,9 @@ import type { FlowOwner } from '../shared/rotation.ts'
 export interface BodyTurns {
   /** Knows an owner who asks for something. The bytes of others make room for one that has a verified token. */
   note(owner: string, isVerified: boolean): void
-  /** Knows the owner, and runs `work` on a body and a query of `sizeBytes` together: at once if that is short, else in a turn of `owner`. */
+  /**
+   * Runs `work` on a body and a query that together have `sizeBytes`. Runs it at once if they are short, otherwise in a turn of `owner`.
+   */
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
   /** Passes bytes that an owner sends on, by the turns of the event loop. */
   pieces(owner: string, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
@@ -34,12 +36,12 @@ export function createBodyTurns(): BodyTurns {
   }
 }
 
-/** The front does not tell the boxes of a project apart. */
+/** The front does not distinguish the boxes of a project. */
 function flowOwner(owner: string): FlowOwner {
   return { project: owner, box: '' }
 }
 
-/** Lets in what has arrived meanwhile, so that all who wait for a turn are known when this one ends. */
+/** Handles requests that have arrived by now, so that every waiting owner is known when this turn ends. */
 async function afterWhatCame(): Promise<void> {
   await setImmediate()
 }

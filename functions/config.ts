@@ -23,7 +23,7 @@ export interface FrontSettings {
   port: number
   /** Origin of the agent, without a path. */
   agentUrl: string
-  /** Time-out of an answer of the agent; below the 30 s of API Gateway. */
+  /** Time-out for an answer of the agent, below the 30 s of API Gateway. */
   agentTimeoutMs: number
   /** Time for requests in flight to end when the front stops. */
   drainMs: number
@@ -37,15 +37,17 @@ export interface FrontSettings {
   trustedProxies: string[]
   /** Origins whose pages may call a standalone front, such as `https://app.example.com`. */
   corsOrigins: string[]
-  /** Host names that are known beside those of this machine and of the other settings; `*.` before one stands for all below it. */
+  /**
+   * Known host names in addition to this machine's names and the hosts of the other settings. A leading `*.` matches all names below it.
+   */
   hosts: string[]
-  /** Directory of the built web console that a standalone front serves; null: that of its checkout, if it is built. */
+  /** Directory of the built web console that a standalone front serves. Null for the console of its checkout, if it is built. */
   consoleDir: string | null
 }
 
 /**
- * Reads the front's settings, once; `others` are names of settings of other programs that share the environment.
- * @throws Error naming the variable, its value unless it is secret, and what was expected
+ * Reads the front's settings once. `others` are names of settings of other programs that share the environment.
+ * @throws Error naming the variable, its value unless it is secret, and the expected form
  */
 export function readFrontSettings(
   environment: Record<string, string | undefined> = process.env,
@@ -85,7 +87,7 @@ type Setting = (typeof FRONT_SETTINGS)[number]
 interface Reader {
   text(name: Setting): string | undefined
   path(name: Setting): string | undefined
-  /** Empty if not given; separated by commas. */
+  /** Empty if not set. Separated by commas. */
   list(name: Setting, item: { isSound: (text: string) => boolean; expected: string }): string[]
   whole(name: Setting, bounds: { fallback: number; min: number; max: number }): number
   /** The first choice is the default. */

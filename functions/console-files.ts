@@ -13,13 +13,13 @@ import {
 import { NOSNIFF } from '../shared/http/nosniff.ts'
 import { OPERATIONS } from '../shared/routes.ts'
 
-/** How a file of the console is served: its media type, and for how long it is kept. */
+/** How the front serves a file of the console: its media type, and how long clients may cache it. */
 interface FileKind {
   type: string
   cacheControl: string
 }
 
-/** The built web console, in memory: what is not among these files is not served, whatever a path says. */
+/** The built web console, in memory. The front serves only these files, whatever a path says. */
 export interface ConsoleFiles {
   /** By path, such as `/assets/index-BxS3.js`. */
   byPath: ReadonlyMap<string, ConsoleFile>
@@ -27,12 +27,12 @@ export interface ConsoleFiles {
 }
 
 interface ConsoleFile extends FileKind {
-  /** As it is, and in the encodings that were built beside it, the shortest first. */
+  /** The plain file and the encodings that were built with it, shortest first. */
   forms: readonly { encoding: string | null; bytes: Buffer; etag: string }[]
 }
 
 /**
- * Reads the console that was built into `directory`; null: that of this checkout, if it was built there.
+ * Reads the console that was built into `directory`. Null selects the console of this checkout, if it was built there.
  * @throws Error for a directory without `index.html`, or with far more than a console has
  */
 export function readConsoleFiles(directory: string | null): ConsoleFiles | null {
@@ -56,17 +56,17 @@ export function fileKind(path: string): FileKind {
   }
 }
 
-/** What is served beside the console. */
+/** The parts of the front that serve everything but the console. */
 interface BesideConsole {
-  /** Tests a `Host`: unknown ones get nothing of the console. */
+  /** Tests a `Host`. Unknown hosts get nothing of the console. */
   isKnown: KnownHosts
   /** Answers all that is of the API, and unknown hosts. */
   handler: HttpHandler
 }
 
 /**
- * Serves the console before `handler`: files by their paths, and the page itself at every other path that a browser opens, since it finds
- * its own way by that.
+ * Serves the console before `handler`: files by their paths, and the page itself at every other path that a browser opens. The page finds
+ * its own route from that path.
  */
 export function serveConsole(files: ConsoleFiles | null, { isKnown, handler }: BesideConsole): HttpHandler {
   if (files === null) return handler
@@ -120,7 +120,7 @@ function contentPolicy(host: string | undefined): string {
   return CONTENT_POLICY.replace("connect-src 'self'", `connect-src 'self'${sockets}`)
 }
 
-/** Reads the files of a directory and those below, by their paths from it; follows no links, also not to directories. */
+/** Reads the files of a directory and its subdirectories, by their relative paths. Follows no links, not even to directories. */
 function readTree(root: string): Map<string, Buffer> {
   const read = new Map<string, Buffer>()
   let size = 0
@@ -158,7 +158,7 @@ const BUILT_HERE = join(import.meta.dirname, '../.build/console')
 const INDEX = 'index.html'
 const FILES_MAX = 2_000
 const BYTES_MAX = 64 * 1024 * 1024
-/** First segments of the paths of the API, below which no page is: what does not exist there is told as ever. */
+/** First segments of the API's paths, below which no page exists. Unknown paths there get the usual error. */
 const API_PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path.split('/', 2)[1] ?? ''))
 const ENCODINGS = [
   ['.br', 'br'],

@@ -1,8 +1,9 @@
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
 
 /**
- * Lets pages of `origins`, compared exactly, call `handler` and read all headers of its answers (CORS). Answers their preflights, which
- * carry no token. Browsers are never told to send cookies: authority is in `Authorization` alone. Without origins it is `handler` itself.
+ * Allows pages of `origins`, compared exactly, to call `handler` and to read all headers of its answers (CORS). Answers their preflights,
+ * which
+ * carry no token. Never allows browsers to send cookies, because only `Authorization` gives authority. Without origins, returns `handler`.
  */
 export function allowOrigins(origins: readonly string[], handler: HttpHandler): HttpHandler {
   if (origins.length === 0) return handler
@@ -20,7 +21,7 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-/** Adds headers and `Origin` to `Vary`, also where nothing is allowed: a cache must keep answers to origins apart. */
+/** Adds headers, and `Origin` to `Vary` even if nothing is allowed, because a cache must keep answers to different origins apart. */
 function withHeaders(response: HttpResponse, added: Record<string, string>): HttpResponse {
   const vary = headerOf(response.headers, 'vary')
   const varies = { vary: vary === undefined ? 'Origin' : `${vary}, Origin` }

@@ -17,13 +17,13 @@ export interface ForwardBytesOptions {
   forward: Forward
   /** Time-out for the agent to take a piece, and to answer after the last. */
   timeoutMs: number
-  /** Milliseconds for which a body may turn out to be short; default: FIRST_MS. */
+  /** Time in milliseconds in which a body may turn out to be short. Default: FIRST_MS. */
   firstMs?: number
 }
 
 /**
- * Streams bodies of any length, holding a few pieces at most. Forwards a short one as any other; sends a longer one as it comes,
- * sealed at its end and never sent twice. If its client leaves or falls silent, the agent never gets the seal.
+ * Streams bodies of any length, and holds only a few pieces. Forwards a short body like any other. Streams a longer one,
+ * sealed at its end and never sent twice. If the client leaves or stops sending, the agent never gets the seal.
  */
 export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   return async (head) => {
@@ -31,7 +31,7 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
     const first = await takeFirst(pieces, options.firstMs ?? FIRST_MS)
     if (first.isAll) return options.forward({ ...head, body: Buffer.concat(first.pieces) })
     try {
-      // A streamed body cannot be signed again: a cheap request first detects new keys or a restart of the agent.
+      // A streamed body cannot be signed again. A cheap request therefore first detects new keys or a restart of the agent.
       await options.forward(versionRequest(head))
       return await send({ ...head, first: first.pieces, rest: resumed(pieces, first.pending) }, options)
     } finally {
@@ -41,7 +41,7 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   }
 }
 
-/** Reads a short body, or the first pieces of another: what has not come by `withinMs` is passed on as it comes. */
+/** Reads a short body, or the first pieces of a longer one. Streams whatever has not arrived within `withinMs`. */
 async function takeFirst(
   source: AsyncIterator<Uint8Array>,
   withinMs: number,
@@ -83,7 +83,7 @@ function resumed(
   }
 }
 
-/** Builds a request for the version, without the client's headers: it needs no token. */
+/** Builds a request for the version, without the client's headers, because it needs no token. */
 function versionRequest({ request, requestId, owner }: Omit<ForwardedRequest, 'body'>): ForwardedRequest {
   const operation = operations.getVersion
   const anonymous: HttpRequest = { ...request, target: operation.path, headers: {} }
@@ -124,14 +124,14 @@ async function send(begun: Begun, options: ForwardBytesOptions): Promise<HttpRes
 interface AgentWatch {
   /** Aborts with a TransportFailure after `timeoutMs` without progress of the agent. */
   signal: AbortSignal
-  /** Yields the pieces; runs the timer only while the agent is to take one. */
+  /** Yields the pieces. Runs the timer only while the agent should be reading one. */
   watched(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array>
-  /** Error that the client's side threw; undefined if none. */
+  /** Error that the client's side threw, or undefined. */
   clientFault(): unknown
   end(): void
 }
 
-/** Times out the agent alone, for taking a piece or answering after the last: the client's own host times out a silent client. */
+/** Times out only the agent, for reading a piece or answering after the last one. The client's own host times out an idle client. */
 function watchAgent(timeoutMs: number): AgentWatch {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -178,9 +178,9 @@ function agentRestarted(): ServiceError {
   )
 }
 
-/** Time for a short body: no honest client on a slow link needs more for 256 KiB. */
+/** Time for a short body. No honest client on a slow link needs more for 256 KiB. */
 const FIRST_MS = 26_000
 /** Bodies up to this many bytes are held, so that they can be signed whole. */
 const SHORT_BYTES = 256 * 1024
-/** Pieces held at most: each costs more than the few bytes that a hostile client may put into it. */
+/** Maximum number of pieces held. Each costs more than the few bytes that a hostile client may put into it. */
 const SHORT_PIECES = 1024

@@ -28,13 +28,13 @@ export interface ForwardOptions {
   transport: AgentTransport
   signing: Signing
   timeoutMs: number
-  /** Longest answer of bytes that the host of the front can carry, sent to the agent; null: any. */
+  /** Longest answer of bytes that the host of the front can carry, sent to the agent. Null for no limit. */
   answerBytesMax: number | null
 }
 
 /**
- * Signs requests and forwards them to the agent. Retries once, and only where that is safe: a GET, a request that was never sent,
- * or one that the agent refused unread because the keys were old or it has restarted.
+ * Signs requests and forwards them to the agent. Retries once, and only if that is safe: a GET, a request that was never sent,
+ * or one that the agent refused unread because the keys were old or the agent has restarted.
  */
 export function createForward(options: ForwardOptions): Forward {
   const { transport, signing, timeoutMs, answerBytesMax } = options
@@ -64,8 +64,8 @@ export interface Attempt<T> {
 }
 
 /**
- * Returns the answer to what `attempt` signs and sends. Retries once if the request was never sent, and if `isSafe` also if it may
- * have been; signs anew if the agent refused it unread and would accept a new signature.
+ * Signs and sends with `attempt`, and returns the answer. Retries once if the request was never sent, and with `isSafe` also if it may
+ * have been sent. Signs again if the agent refused the request unread and would accept a new signature.
  * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`
  */
 export async function sendSigned<T extends { headers: HeaderMap }>(
@@ -94,7 +94,7 @@ async function attemptTwice<T>(attempt: () => Promise<T>, { isSafe }: { isSafe: 
   }
 }
 
-/** Adds the front's preference (RFC 7240) before those of the client, since the agent heeds the first. */
+/** Puts the front's preference (RFC 7240) before the client's, because the agent follows the first one. */
 function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): ForwardedRequest {
   const { request, operation } = forwarded
   if (operation.bytesOut === null) return forwarded
@@ -105,5 +105,5 @@ function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): Forw
 
 /** Least time that an agent takes to restart. */
 const RETRY_DELAY_MS = 100
-/** What load balancers commonly wait for a health check. */
+/** Common time-out of a load balancer's health check. */
 const HEALTH_TIMEOUT_MS = 5_000

@@ -3,12 +3,12 @@ import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet 
 import type { Logger } from '../shared/log.ts'
 import type { SecretSource } from './config.ts'
 
-/** The keys of the front, reloaded from their files; a changed set is another object. */
+/** The keys of the front, reloaded from their files. A changed set is another object. */
 export interface Keyring {
   /** Follows a change of its file within 3 s, once the agent knows it, too. */
   channel(): ChannelKeySet
   tokens(): TokenKeySet
-  /** Reads one set's file again, at most once a second; keeps the keys if the file is bad. */
+  /** Reads one set's file again, at most once a second. Keeps the keys if the file is bad. */
   refresh(which: 'channel' | 'tokens'): void
 }
 
@@ -91,7 +91,7 @@ function read(source: SecretSource): string {
   }
 }
 
-/** Returns milliseconds since the epoch; 0 for a source that never changes, or cannot be looked at. */
+/** Returns milliseconds since the epoch, or 0 for a source that never changes or is unreadable. */
 function changedAt(source: SecretSource): number {
   return 'file' in source ? (statSync(source.file, { throwIfNoEntry: false })?.mtimeMs ?? 0) : 0
 }

@@ -33,7 +33,7 @@ export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
 }
 
 /**
- * Converts a response to the result for API Gateway: text as it is, anything else as base64. `method` HEAD has no body.
+ * Converts a response to the result for API Gateway. Text stays unchanged, and anything else becomes base64. `method` HEAD has no body.
  * @throws ServiceError `agent_protocol` for a body that a function cannot return
  */
 export async function toLambdaResult(
@@ -67,7 +67,7 @@ function headersOf(event: APIGatewayProxyEventV2): HeaderMap {
   return headers
 }
 
-/** Encodes a path, parts of which API Gateway decodes, as visible ASCII again. */
+/** Encodes a path as visible ASCII again. API Gateway decodes parts of it. */
 function visibleAscii(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x7e]+/gu, encodeURIComponent)
 }
@@ -79,7 +79,7 @@ async function wholeBody(body: HttpResponse['body']): Promise<Buffer> {
   return readWhole(body, { maxBytes: RESULT_MAX_BYTES, tooLong: tooLarge })
 }
 
-/** Returns the length of a body that is not sent, closing a stream; null: unknown, unless its headers give it. */
+/** Returns the length of a body that is not sent, and closes its stream. Returns null if it is unknown, unless its headers state it. */
 async function lengthOf(body: HttpResponse['body']): Promise<number | null> {
   if (!isStream(body)) return body === null ? 0 : Buffer.byteLength(body)
   await cancelStream(body)
@@ -96,5 +96,5 @@ const EMPTY = Buffer.alloc(0)
 const NEVER = new AbortController()
 const TEXT = /^(application\/([a-z.+-]+\+)?json|text\/)/i
 
-/** A function may return 6 MiB of JSON, part of which quoting and base64 take. */
+/** A function may return 6 MiB of JSON, which includes the overhead of quoting and base64. */
 export const RESULT_MAX_BYTES = 4 * 1024 * 1024

@@ -4,8 +4,8 @@ import type { Match } from '../shared/match.ts'
 import type { Progress } from './reception.ts'
 
 /**
- * Returns the key by which a request shares what the front has for all: the project that it is for, or the chain of its token, where it
- * is for none or for all (`-`); without a verified token, as with a ticket, which the agent checks, its source address.
+ * Returns the key under which a request shares the front's resources. This is its project, or the chain of its token if it has no
+ * project or names all (`-`). Without a verified token, for example with a ticket, which the agent checks, it is the source address.
  */
 export function ownerOf(
   { params }: Pick<Match, 'params'>,
@@ -13,7 +13,7 @@ export function ownerOf(
   { claims }: Progress,
 ): string {
   if (claims === null) return `address ${sourceKey(clientAddress)}`
-  // Nobody else shares what one asks of all of its projects.
+  // Requests for all projects of a token share with no other token.
   return params['project'] === undefined || params['project'] === '-'
     ? `token ${claims.root ?? claims.jti}`
     : `project ${params['project']}`

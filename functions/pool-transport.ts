@@ -14,11 +14,11 @@ import {
   WHOLE_BODY_MAX_BYTES,
 } from './transport.ts'
 
-/** A request to the agent with a streamed body; `headers` give its length if that is known. */
+/** A request to the agent with a streamed body. `headers` state its length if it is known. */
 export interface AgentUpload extends Omit<AgentRequest, 'body' | 'isBulk'> {
   /** An error of the iterator aborts the request. */
   body: AsyncIterable<Uint8Array>
-  /** Time-out in ms between pieces of the answer; before its head only `signal` ends the request. */
+  /** Time-out in ms between pieces of the answer. Before its head, only `signal` ends the request. */
   timeoutMs: number
 }
 
@@ -32,7 +32,7 @@ export interface PoolTransport extends AgentTransport {
 export function createPoolTransport(options: {
   agentUrl: string
   tls: ChannelTls | null
-  /** Connections at most, for usual requests and for bulk each; default: CONNECTIONS_MAX. */
+  /** Maximum number of connections, each for usual and for bulk requests. Default: CONNECTIONS_MAX. */
   connections?: number
 }): PoolTransport {
   const { connections = CONNECTIONS_MAX } = options
@@ -48,7 +48,7 @@ export function createPoolTransport(options: {
     turns: createFairTurns(connections, WAITING_MAX),
   })
   const usual = open()
-  // Of its own, so that clients who send or take large bodies slowly leave connections to the others.
+  // A separate pool, so that clients that send or read large bodies slowly leave connections to the others.
   const bulk = open()
   return {
     send: (request) => exchange(request.isBulk ? bulk : usual, requestOptions(request), request),
@@ -59,7 +59,7 @@ export function createPoolTransport(options: {
   }
 }
 
-/** Connections to the agent, of which each carries a request of whose turn it is. */
+/** Connections to the agent. Each carries the request whose turn it is. */
 interface Way {
   pool: Pool
   turns: FairTurns

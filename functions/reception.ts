@@ -13,7 +13,7 @@ export interface ReceptionOptions {
   logger: Logger
   /** Writes the audit lines, at any level of `logger`. */
   audit: Logger
-  /** Bounds the lines of each caller in the log; absent: none is left out. */
+  /** Bounds the lines of each caller in the log. Absent for no limit. */
   lines?: LineBudget
   /** Milliseconds since the epoch. */
   now(): number
@@ -52,7 +52,7 @@ export async function receiveRequest(
   return { operation, params, search }
 }
 
-/** Logs and audits a refused or failed request; returns the error to answer with. */
+/** Logs and audits a refused or failed request. Returns the error to answer with. */
 export function auditRefusedRequest(error: unknown, request: ReceivedHead, reception: Reception): ServiceError {
   const { logger, requestId, progress } = reception
   const known = asServiceError(error)
@@ -83,7 +83,7 @@ interface RefusedRequest {
   durationMs: number
 }
 
-/** Writes an audit line, like the agent's, for each token and each mutation that the front refuses by itself. */
+/** Writes an audit line, like the agent's, for each token and each mutation that the front itself refuses. */
 function auditRefusal(refused: RefusedRequest, error: ServiceError, audit: Logger): void {
   const { request, requestId, operation, claims, durationMs } = refused
   const isDenied = error.status === 401 || error.status === 403

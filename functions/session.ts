@@ -3,24 +3,24 @@ import { ServiceError } from '../shared/errors.ts'
 import { type HeaderMap, type HttpResponse, splitTarget } from '../shared/http/messages.ts'
 import { operations } from '../shared/routes.ts'
 
-/** The parts of a request that tell whether it is one of a session, or begins one. */
+/** The parts of a request that show whether it belongs to a session or begins one. */
 interface SessionHead {
   method: string
   target: string
   headers: HeaderMap
 }
 
-/** A request that is judged and forwarded, and the token of the session that ends once it has begun another; null: none. */
+/** A request to authorize and forward, with the token of the session that ends once the request has begun another, or null. */
 interface Entered<R> {
   request: R
   left: string | null
 }
 
 /**
- * Returns the request that is judged and forwarded: without the halves of a session, which no agent and no log gets, and without
- * cookies, which no operation takes. A session stands for its token, unless there is an `Authorization`, or the ticket of a sign-in; a
- * cookie alone for nothing.
- * @throws ServiceError `token_invalid` for a session that is not whole, `permission_denied` for one that another origin's page sends or
+ * Returns the request to authorize and forward. Removes the halves of a session, which no agent and no log gets, and
+ * cookies, which no operation takes. A session counts as its token, unless there is an `Authorization` header or the ticket of a sign-in. A
+ * cookie without the other half counts for nothing.
+ * @throws ServiceError `token_invalid` for an incomplete session, `permission_denied` for a session that a page of another origin sends or
  * begins
  */
 export async function enterSession<R extends SessionHead>(given: R): Promise<Entered<R>> {
@@ -33,12 +33,12 @@ export async function enterSession<R extends SessionHead>(given: R): Promise<Ent
   const signsIn = ofLink !== undefined
   if (!signsIn && (session === undefined || headers['authorization'] !== undefined))
     return { request: { ...request, headers }, left: null }
-  // Loaded by the first request of a session: a function may never get one.
+  // Loaded by the first request of a session, because a function may never get one.
   const { judgeSession } = await import('../shared/auth/session.ts')
   const judged = judgeSession(request, { signsIn })
   if ('code' in judged) throw new ServiceError(judged.code, judged.detail)
   const { authorization } = judged
-  // What only reads a link leaves no session.
+  // A request that only reads a link leaves no session.
   const left = ofLink?.ofLink === 'used' ? judged.left : null
   return { request: { ...request, headers: { ...headers, ...authorization } }, left }
 }
@@ -49,7 +49,7 @@ function withLink(target: string, link: string | readonly string[]): string {
   throw new ServiceError('token_invalid', `${LINK_HEADER} is not the ticket of a sign-in link. Copy the complete link.`)
 }
 
-/** Has the cookies of an answer kept for HTTPS and this host alone, if the page that asks came by HTTPS. */
+/** Restricts the cookies of an answer to HTTPS and this host, if the requesting page came over HTTPS. */
 export async function secureCookies(
   response: HttpResponse,
   { headers }: { headers: HeaderMap },

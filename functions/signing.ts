@@ -19,11 +19,11 @@ export interface Unsigned {
   request: Pick<HttpRequest, 'target' | 'headers' | 'clientAddress'>
   operation: Operation
   requestId: string
-  /** Null: not known yet; sealed with `bodyMac` of the signature. */
+  /** Null if it is not known yet. It is then sealed with `bodyMac` of the signature. */
   body: Uint8Array | null
 }
 
-/** A request in the form that the agent accepts; `headers` hold the signature, and everything that it covers. */
+/** A request in the form that the agent accepts. `headers` hold the signature, and everything that it covers. */
 export interface Signed {
   method: string
   target: string
@@ -111,13 +111,14 @@ function channelRequestOf(
 }
 
 /**
- * Refusals after which a request is signed again: one for an old key, and one for each agent that has started of late. In a fleet a create may
- * meet three: the one that is asked, the one of the cell that it falls to, and that of the node which the scheduler chooses.
+ * Maximum number of refusals after which a request is signed again: one for an old key, and one for each recently started agent. In a fleet
+ * a
+ * create can meet three such agents: the first one, the one of the cell that owns it, and the one of the node that the scheduler chooses.
  */
 export const REFUSAL_RETRIES = 4
 
 /** More agents than that may not start within a minute. */
 const RUNS_KEPT = 64
-/** An agent asks for its run in its first half minute only; clocks may differ by as much. */
+/** An agent asks for its run only in its first half minute, and clocks may differ by as much. */
 const RUN_KEPT_MS = 90_000
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

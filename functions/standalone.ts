@@ -53,9 +53,10 @@ export interface FrontLoggers {
 }
 
 /**
- * Starts the front on its own address and resolves once it listens.
- * @throws Error if its keys cannot be read, its port is taken, a trusted proxy is no address or network, or what may call it no origin, or the
- * console is not built where it is said to be
+ * Starts the front on its own address, and resolves once it listens.
+ * @throws Error if its keys are unreadable, its port is taken, a trusted proxy is not an address or network, an allowed origin is invalid,
+ * or
+ * the console is not built at the configured place
  */
 export async function startStandalone(settings: FrontSettings, given: FrontLoggers): Promise<StandaloneFront> {
   const { logger } = given
@@ -100,7 +101,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   }
 }
 
-/** Reads the names of this machine; without the files it has fewer. */
+/** Reads the names of this machine. Returns fewer without the files. */
 function ownNames(): string[] {
   const read = (path: string): string => {
     try {
@@ -158,7 +159,9 @@ async function main(): Promise<void> {
   if (isNotifyService()) await reportReadiness(front, url, settings.agentUrl)
 }
 
-/** Tells systemd that the front serves once the agent answers, or after a while that it listens and the agent does not. */
+/**
+ * Reports to systemd that the front serves once the agent answers. After a while without an answer, reports that only the front listens.
+ */
 async function reportReadiness(front: StandaloneFront, url: string, agentUrl: string): Promise<void> {
   if (!(await front.untilAgentAnswers(AbortSignal.timeout(AGENT_WAIT_MS)))) {
     await notifyReady(`Listening at ${url}, but the agent does not answer at ${agentUrl}`)
@@ -176,7 +179,7 @@ function urlOf(host: string, port: number): string {
 }
 
 const NOTHING = new Uint8Array()
-/** Of nobody in the outside: `ownerOf` gives each client another. */
+/** Not the owner of any client, because `ownerOf` gives each client another. */
 const OWNER = 'front'
 const POLL_MS = 500
 const AGENT_WAIT_MS = 60_000

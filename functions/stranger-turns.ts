@@ -9,20 +9,20 @@ import type { Progress } from './reception.ts'
 /** Has those without a verified token wait for their refusals, by source address, once they have had very many. */
 export interface StrangerTurns {
   /**
-   * Resolves at once with null for an answer that is no refusal (4xx), or of a caller with a token, and within the rate of the address.
-   * Else resolves in its turn with `rate_limited`, to be answered in the place of the refusal; at once, with `Connection: close`, if
-   * too many of that address wait already.
+   * Resolves at once with null for an answer that is not a refusal (4xx), for a caller with a token, and within the rate of the address.
+   * Otherwise resolves in its turn with `rate_limited`, to send instead of the refusal. Resolves at once, with `Connection: close`, if
+   * too many requests of that address are already waiting.
    */
   wait(
     from: Pick<HttpRequest, 'clientAddress'>,
     to: Pick<Progress, 'claims'>,
     answer: { status: number },
   ): Promise<ServiceError | null>
-  /** Ends all turns: nobody waits from now on. */
+  /** Ends all waits, now and in the future. */
   close(): void
 }
 
-/** Creates the turns of one front; `now` is in milliseconds. */
+/** Creates the queue of one front. `now` is in milliseconds. */
 export function createStrangerTurns({ now }: { now(): number }): StrangerTurns {
   const { refusalsPerSecond, refusalsBurst, refusalsWaiting } = FRONT_BOUNDS
   const stepMs = 1000 / refusalsPerSecond

@@ -7,16 +7,16 @@ export interface AgentRequest {
   target: string
   headers: Record<string, string>
   body: Uint8Array
-  /** Aborts the request when its client has left; null if leaving cancels nothing. */
+  /** Aborts the request when its client has left. Null if leaving cancels nothing. */
   signal: AbortSignal | null
   timeoutMs: number
   /** True if the answer may be of any length, so that it may hold its connection for as long as the client likes. */
   isBulk: boolean
-  /** On whose behalf it is sent: owners share the connections fairly. */
+  /** Owner that it is sent for. Owners share the connections fairly. */
   owner: string
 }
 
-/** The agent's answer; a small body comes whole, which saves making a stream. */
+/** The agent's answer. A small body comes whole, which saves creating a stream. */
 export interface AgentAnswer {
   status: number
   headers: HeaderMap
@@ -34,7 +34,7 @@ export interface AgentTransport {
 /** The reason for a missing answer. */
 export type FailureReason = 'unreachable' | 'timeout' | 'aborted' | 'malformed'
 
-/** A failed exchange; `wasSent` is false only if it is certain that the agent has received nothing of it. */
+/** A failed exchange. `wasSent` is false only if it is certain that the agent has received nothing of it. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure'
   readonly reason: FailureReason
@@ -67,7 +67,7 @@ export const CONNECT_TIMEOUT_MS = 3_000
 /** Below the agent's own, so that the agent is never first to close an idle connection. */
 export const KEEP_ALIVE_MS = 30_000
 
-/** Connections to the agent at most; long waits each hold one. */
+/** Maximum number of connections to the agent. Long waits each hold one. */
 export const CONNECTIONS_MAX = FRONT_BOUNDS.requestsAtOnce
 
 const NOT_SENT = new Set([

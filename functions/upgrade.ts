@@ -36,7 +36,7 @@ import type { StrangerTurns } from './stranger-turns.ts'
 export interface UpgradeOptions extends ReceptionOptions {
   signing: Signing
   dial: Dial
-  /** Those of the app. */
+  /** The app's own. */
   turns: BodyTurns
   strangers: StrangerTurns
   sources: SourceAddresses
@@ -59,7 +59,7 @@ export interface Upgrades {
  * answers without an upgrade, passes that answer back.
  */
 export function createUpgrades(options: UpgradeOptions): Upgrades {
-  /** Client sockets; true for those of consoles. */
+  /** Client sockets, with true for the sockets of consoles. */
   const clients = new Map<Socket, boolean>()
   let onIdle = (): void => undefined
   const take = async (incoming: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {

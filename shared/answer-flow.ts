@@ -1,8 +1,9 @@
 import type { OpenFlow } from './flow-turns.ts'
 
 /**
- * Returns how an answer of a media type flows. Bytes take the turns of `open`. Of a stream of events only long pieces do, such as the kept
- * history of a log: a live event is short and never waits.
+ * Returns how an answer of a media type flows. Bytes take the turns of `open`. In a stream of events only long pieces take turns, such as
+ * the
+ * stored history of a log. A live event is short and never waits.
  */
 export function answerFlow(type: string | null | undefined, open: OpenFlow): OpenFlow {
   if (type?.startsWith('text/event-stream') !== true) return open

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
 import { type FlowOwner, projectOwner } from './rotation.ts'
 
-/** A part of a backup: the bytes of the object of that name in the backup's directory. */
+/** A part of a backup. The object of this name in the backup's directory holds its bytes. */
 export interface BackupPart {
   name: string
   sizeBytes: number
@@ -31,7 +31,10 @@ const manifestSchema = z.strictObject({
   ),
 })
 
-/** The description of a backup: all that another deployment needs to restore it, except its parts and the backups it builds on. */
+/**
+ * The description of a backup. It has everything that another deployment needs to restore it, except its parts and the backups it builds
+ * on.
+ */
 export type BackupManifest = z.infer<typeof manifestSchema>
 
 /** Returns the directory of a backup in the store. */
@@ -50,7 +53,7 @@ export function volumesDirectory(project: string): string {
   return `projects/${project}/volumes/`
 }
 
-/** Parses the name of an object to its backup and file; null for any other name. */
+/** Parses the name of an object to its backup and file, or returns null for any other name. */
 export function objectOf(name: string): { project: string; volumeId: string; id: string; file: string } | null {
   const [, project, volumeId, id, file] = OBJECT.exec(name) ?? []
   if (project === undefined || volumeId === undefined || id === undefined || file === undefined) return null
@@ -78,7 +81,7 @@ export interface DecodedManifest {
 }
 
 /**
- * Encodes a manifest as it is stored: a line of JSON that includes the digest of the rest, and the signature (HMAC-SHA-256) of the rest
+ * Encodes a manifest for the store: a line of JSON with the digest of the rest. It also holds the signature (HMAC-SHA-256) of the rest
  * and its place in the store.
  */
 export function encodeManifest(manifest: BackupManifest, key: BackupKey): { text: string; sha256: string } {
@@ -88,7 +91,9 @@ export function encodeManifest(manifest: BackupManifest, key: BackupKey): { text
   return { text: lineOf({ ...ordered, sha256, key: key.id, hmac: signatureOf(ordered, key).toString('hex') }), sha256 }
 }
 
-/** Decodes the text of `encodeManifest`; null for any other text, even if one bit differs, and for a wrong signature of a given key. */
+/**
+ * Decodes the text of `encodeManifest`. Returns null for any other text, even if one bit differs, and for a wrong signature of a given key.
+ */
 export function decodeManifest(text: string, keys: readonly BackupKey[]): DecodedManifest | null {
   try {
     const { sha256, key, hmac, ...rest } = JSON.parse(text) as Record<string, unknown>
@@ -124,7 +129,7 @@ function digestOf(manifest: BackupManifest): string {
 
 /** The object that completes a backup, written last. */
 export const MANIFEST = 'manifest.json'
-/** The object that marks a backup as deleted for clients; it stays only for the backups that build on it. */
+/** The object that marks a backup as deleted for clients. It stays only for the backups that build on it. */
 export const DELETED = 'deleted.json'
 
 const OBJECT = /^projects\/([a-z0-9-]{1,63})\/volumes\/(vol_[0-9a-z]{26})\/(bak_[0-9a-z]{26})\/([A-Za-z0-9._-]+)$/

@@ -1,4 +1,4 @@
-/** The rate of buckets; `now` is in milliseconds. */
+/** The rate of buckets. `now` is in milliseconds. */
 export interface BucketOptions {
   perSecond: number
   /** Size of a full bucket. Both are read at each use, so that they may change. */
@@ -6,11 +6,11 @@ export interface BucketOptions {
   clock: { now(): number }
 }
 
-/** One token bucket per key; keeps the `BUCKETS_MAX` keys used last. */
+/** One token bucket per key. Keeps the `BUCKETS_MAX` keys used last. */
 export interface Buckets {
-  /** Whole seconds, at least 1, until a request of the key is allowed; null: now. */
+  /** Whole seconds, at least 1, until a request of the key is allowed, or null if it is allowed now. */
   waitOf(key: string): number | null
-  /** Takes tokens from the bucket, one by default, if there is one; those that it lacks are owed. */
+  /** Takes tokens from the bucket, by default one. Tokens that the bucket lacks become a debt. */
   take(key: string, amount?: number): void
   /** Adds nothing to the bucket for the time since its last use. */
   skip(key: string): void

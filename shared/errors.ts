@@ -1,4 +1,4 @@
-/** Every error code with its one HTTP status, title and retry advice; `problem-texts.ts` explains each (docs/api.md#errors). */
+/** Every error code with its HTTP status, title and retry advice. `problem-texts.ts` explains each (docs/api.md#errors). */
 const PROBLEMS = {
   invalid_request: [400, 'Invalid request', false],
   invalid_json: [400, 'Invalid JSON', false],
@@ -66,7 +66,7 @@ const PROBLEMS = {
   storage_full: [507, 'Storage full', false],
 } as const satisfies Record<string, readonly [status: number, title: string, retryable: boolean]>
 
-/** One of the closed list of error codes; each maps to exactly one status. */
+/** One of the closed list of error codes. Each maps to exactly one status. */
 export type ErrorCode = keyof typeof PROBLEMS
 
 /** The error codes of a status. */
@@ -152,8 +152,8 @@ const EDQUOT = 122
 const NO_DISK: ReadonlySet<string> = new Set(['watch', 'inotify_add_watch', 'unshare', 'clone', 'clone3', 'setns'])
 
 /**
- * Paths of the problem types: at the API, and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path since no
- * process knows every origin that it is read at, and a client resolves it against the origin of the answer (RFC 9457, 3.1.1).
+ * Paths of the problem types at the API and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path because no
+ * process knows every origin from which it is read. A client resolves it against the origin of the answer (RFC 9457, 3.1.1).
  */
 export type ProblemTypesPath = '/problems' | '/.boxyard/problems'
 

@@ -4,11 +4,11 @@ export type Owners = string | readonly string[]
 /** A bounded resource that owners share fairly. */
 export interface FairShares {
   /**
-   * Takes `amount` for the owners, each of whom must then hold no more than is left free: alone up to half of the total, among n
-   * others who want the same a share of n + 2. Returns its release, which takes effect once; null if refused.
+   * Takes `amount` for the owners. Each of them can then hold at most as much as remains free. A single owner gets up to half of the total,
+   * and among n others that want the same amount, a share of n + 2. Returns its release, which takes effect once, or null if refused.
    */
   take(owners: Owners, amount?: number): (() => void) | null
-  /** Counts one unit that exists already, even beyond what is free; returns as `take`. */
+  /** Counts one unit that exists already, even if it exceeds what is free. Returns its release. */
   add(owners: Owners): () => void
   /** Sum of what is held. */
   held(): number

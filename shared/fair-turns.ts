@@ -2,7 +2,10 @@ import { createFairShares } from './fair-shares.ts'
 
 /** Lets owners use a bounded resource by turns. */
 export interface FairTurns {
-  /** Takes a turn of `owner` and returns the function that ends it; null if it would hold more than is left free, or waits itself. */
+  /**
+   * Takes a turn of `owner`, and returns the function that ends it. Returns null if it would hold more than remains free, or is already
+   * waiting.
+   */
   take(owner: string): (() => void) | null
   /** Waits for a turn. Rejects with the reason of `signal` when that aborts first, and at once if too many wait already. */
   wait(owner: string, signal: AbortSignal): Promise<() => void>
@@ -10,7 +13,9 @@ export interface FairTurns {
   waiting(): number
 }
 
-/** Creates turns of which `atOnce` are taken at most; `waitingMax` may wait, of one owner half of those. Owners are served in rotation. */
+/**
+ * Creates a fair queue with at most `atOnce` turns. At most `waitingMax` can wait, half of them of one owner. Serves owners in rotation.
+ */
 export function createFairTurns(atOnce: number, waitingMax: number): FairTurns {
   const shares = createFairShares(atOnce)
   const places = createFairShares(waitingMax)
@@ -29,7 +34,7 @@ export function createFairTurns(atOnce: number, waitingMax: number): FairTurns {
     for (const [owner, queue] of [...queues]) {
       const [next] = queue
       if (shares.held() >= atOnce || next === undefined) return
-      // Who was served goes behind the others.
+      // The owner just served goes behind the others.
       if (!next() || !queues.delete(owner)) continue
       queues.set(owner, queue)
     }

@@ -1,12 +1,12 @@
 import type * as z from 'zod'
 
 type RawIssue = Parameters<z.core.$ZodErrorMap>[0]
-/** What both an issue that is told and those inside of a union have. */
+/** Fields that both a reported issue and the issues inside a union have. */
 type Fault = Omit<z.core.$ZodIssue, 'message' | 'path'> | RawIssue
 
 /**
- * Says in plain words what is wrong with a value, such as `must be at least 16`, where its schema has no words of its own;
- * undefined for what only schemas with such words find. A pure function.
+ * Describes a fault in plain words, such as `must be at least 16`, if its schema has no message. Returns undefined for
+ * faults that only schemas with a message find. A pure function.
  */
 export function faultWords(issue: RawIssue): string | undefined {
   return issue.code !== 'invalid_key' && issue.input === undefined ? 'is needed' : wordsOf(issue)
@@ -29,7 +29,7 @@ function boundWords(origin: string, bound: number, relation: string): string {
   return `must have ${relation} ${bound} ${unit}${bound === 1 ? '' : 's'}`
 }
 
-/** Tells what either branch asks for, or what the one asks for that got further than its kind. */
+/** Describes what both branches expect, or only what one expects if that got further than the type check. */
 function unionWords(branches: readonly (readonly z.core.$ZodIssue[])[]): string | undefined {
   const firsts = branches.flatMap(([first]) => (first === undefined ? [] : [first]))
   const further = firsts.find(({ path, code }) => path.length > 0 || !KINDS_OF_FAULT.has(code))

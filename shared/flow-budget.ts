@@ -4,10 +4,10 @@ import { createRecentProjects } from './project-turns.ts'
 /** How much flows in all: bytes in each round of the event loop, or in each second. */
 export type FlowPace = { bytesPerRound: number } | { bytesPerSecond: number }
 
-/** What may flow now. */
+/** The bytes that can flow now. */
 export interface FlowBudget {
   hasRoom(): boolean
-  /** Takes bytes for a project, also beyond what there is; negative ones come back. */
+  /** Takes bytes for a project, even more than are left. A negative number returns them. */
   spend(sizeBytes: number, project: string): void
   /** Calls back once there is room. */
   wake(): void
@@ -30,9 +30,9 @@ export function createFlowBudget(pace: FlowPace, options: FlowBudgetOptions): Fl
 }
 
 /**
- * Lets bytes through in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
- * project uses the loop for something else, a rest follows each round, so that bytes take at most an eighth of the loop, or a sixteenth on two
- * processors. Counts rounds only while something flows.
+ * Allows bytes in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
+ * project uses the loop for something else, a rest follows each round. Bytes then take at most an eighth of the loop, or a sixteenth on two
+ * CPUs. Counts rounds only while something flows.
  */
 class RoundBudget implements FlowBudget {
   readonly #bytesPerRound: number
@@ -153,7 +153,7 @@ class TimeBudget implements FlowBudget {
   }
 
   note(): void {
-    // Time passes whoever is there.
+    // Time passes whether or not others are present.
   }
 
   #look(): void {
@@ -167,19 +167,20 @@ class TimeBudget implements FlowBudget {
   }
 }
 
-/** What bytes may take of a round of the event loop, in milliseconds; the turn under way may exceed it. */
+/** Milliseconds that bytes may take of a round of the event loop. The current turn may exceed it. */
 export const ROUND_MS = 1
-/** What passes in a millisecond of the loop, with what V8 collects of it later: measured for WebSockets, which cost most. */
+/** Bytes that pass in a millisecond of the loop, including V8's later garbage collection. Measured for WebSockets, which cost most. */
 export const BYTES_PER_MS = 512 * 1024
 /**
- * Length of a rest in lengths of the round before it. Bytes have some 64 MB/s while others ask, and half of that on two processors, for which
- * front, agent and the commands of boxes compete as well.
+ * Length of a rest, as a multiple of the round before it. Bytes get about 64 MB/s while others send requests. On two CPUs they get half of
+ * that,
+ * because front, agent and the commands of boxes compete for these as well.
  */
 export const REST = availableParallelism() <= 2 ? 15 : 7
 /** Also where a single turn took long. */
 const REST_MAX_MS = 100
-/** How long a project counts as there after it asked: longer than most commands take. */
+/** How long a project counts as present after its request. Longer than most commands take. */
 const PRESENT_MS = 250
-/** For how long a budget that nobody uses grows. */
+/** How long an unused budget grows. */
 const KEPT_MS = 20
 const LOOK_MS = 4

@@ -19,22 +19,22 @@ export interface FlowTurns {
 
 /** One stream. */
 export interface Flow {
-  /** Counts a piece that came; holds the stream if it has to wait for a turn. */
+  /** Counts a piece that arrived. Holds the stream if it must wait for a turn. */
   count(sizeBytes: number): void
-  /** Asks for a piece that nobody has read yet; holds the stream if that has to wait for a turn, which then pays for it. */
+  /** Requests a piece that has not been read yet. Holds the stream if it must wait for a turn, which then pays for the piece. */
   ask(sizeBytes: number): void
-  /** Lets so much through at once, whoever waits; the others wait for what comes. */
+  /** Lets this many bytes through at once, even if others wait. The others then wait longer. */
   hurry(sizeBytes: number): void
-  /** Call once it has ended: gives back the rest of its turn. */
+  /** Call it at the end of the stream. Returns the rest of its turn. */
   close(): void
 }
 
-/** Opens one stream, which a valve holds. */
+/** Opens one stream, whose flow control holds and releases it. */
 export type OpenFlow = (valve: Pick<Valve, 'hold' | 'release'>) => Flow
 
 export interface FlowTurnsOptions {
   pace: FlowPace
-  /** What a project may bring at once without a turn, and how much of that comes back each second; in bytes. */
+  /** Bytes that a project can send at once without a turn, and how many of them return each second. */
   allowance: { burst: number; perSecond: number }
   /** In milliseconds. Default: the time of this process. */
   clock?: { now(): number }
@@ -71,7 +71,7 @@ export function createFlowTurns({ pace, allowance, clock = performance }: FlowTu
   }
 }
 
-/** What the streams of some turns have in common. */
+/** Parts that the streams of one fair queue share. */
 interface FlowParts {
   allowances: Buckets
   waiting: Rotation<Turn>
@@ -82,13 +82,13 @@ class TurnFlow implements Flow, Turn {
   readonly owner: FlowOwner
   readonly #parts: FlowParts
   readonly #valve: Pick<Valve, 'hold' | 'release'>
-  /** What is left of its turns. */
+  /** Bytes left of its turns. */
   #grantedBytes = 0
-  /** What it has asked for and its turn is to pay. */
+  /** Bytes that it has requested and its turn will pay for. */
   #askedBytes = 0
   #hurriedBytes = 0
   #isWaiting = false
-  // Callers pass it on as it is.
+  // Callers pass it on unbound.
   readonly close = (): void => {
     this.#parts.waiting.remove(this)
     this.#parts.budget.spend(-this.#grantedBytes, this.owner.project)
@@ -160,7 +160,7 @@ class TurnFlow implements Flow, Turn {
   }
 }
 
-/** What flows in a round of the event loop: takes some half a millisecond. */
+/** Bytes that flow in a round of the event loop. Takes about half a millisecond. */
 export const ROUND_BYTES = 512 * 1024
 
 /** Creates turns of an event loop: bytes flow as fast as that goes, by so much in a round of it. */
@@ -172,7 +172,7 @@ export function createLoopTurns(): FlowTurns {
 }
 
 /**
- * The turns of the event loop of this process, for bytes of every kind: what is read, sent, uploaded, packed, backed up, or passes a
+ * The fair queue of this process's event loop, for bytes of every kind: read, sent, uploaded, packed, backed up, or passing a
  * WebSocket. There is one loop, so there is one of these.
  */
 export const LOOP_TURNS: FlowTurns = createLoopTurns()
@@ -192,5 +192,5 @@ interface Turn {
 }
 
 const PIECE_BYTES = 16 * 1024
-/** The longest piece that a turn is for; longer ones are cut where they are pulled. */
+/** The longest piece that a turn covers. Pulling cuts longer ones. */
 export const TURN_BYTES = 256 * 1024

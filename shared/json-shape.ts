@@ -1,4 +1,4 @@
-/** What a JSON text may have: fields of objects, and fields and elements of arrays together. */
+/** Limits of a JSON text: fields of objects, and fields and elements of arrays together. */
 export interface JsonBounds {
   fields: number
   values: number
@@ -6,7 +6,7 @@ export interface JsonBounds {
 
 /**
  * Returns what is wrong with the shape of a JSON text, such as "has more than 1024 fields", or null. Counts brackets and separators
- * outside strings before parsing, so that no parser or validator has to recurse deeply, or to make much of little: a megabyte of unknown
+ * outside strings before parsing, so that no parser or validator recurses deeply or expands a small input. A megabyte of unknown
  * fields would cost a quarter of a second, and 8,192 variables with bad names 45 ms.
  */
 export function shapeFault(text: string, bounds: JsonBounds): string | null {

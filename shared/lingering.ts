@@ -1,9 +1,9 @@
 import { listOf, type Owners } from './fair-shares.ts'
 
-/** How many ended commands leave their streams open: of those of the agent, and of those of each shim. */
+/** Maximum number of ended commands that leave their streams open, in the agent and in each shim. */
 export const LINGERING_MAX = 256
 
-/** What an ended command leaves open, for processes that it left running. */
+/** Streams that an ended command leaves open, for processes that it left running. */
 export interface Lingerer {
   /** Resolves once it is closed. */
   readonly released: Promise<void>
@@ -14,14 +14,14 @@ export interface Lingerer {
 /** Keeps what ended commands leave open, a bounded number that owners share. */
 export interface Lingering {
   readonly size: number
-  /** Keeps it until it is closed; those that are open a moment later count against their owners. */
+  /** Keeps it until it is closed. Streams that are open a moment later count against their owners. */
   add(lingerer: Lingerer, owners: Owners): void
   releaseAll(): void
 }
 
 /**
- * Keeps at most `most` open. Beyond that the owner that has most loses its oldest; among its own, that of the owner that has
- * most beside it, and so on. Calls `onReleased` whenever one is closed.
+ * Keeps at most `most` open. Beyond that, closes the oldest of the owner that has most. Among that owner's, picks by the other owner that
+ * has most, and so on. Calls `onReleased` whenever one is closed.
  */
 export function createLingering(most: number, onReleased: () => void = () => undefined): Lingering {
   // The oldest first.
@@ -69,12 +69,12 @@ export function createLingering(most: number, onReleased: () => void = () => und
   }
 }
 
-// What the owners of one have, the most first.
+// Returns the counts of the owners of one, largest first.
 function rankOf(owners: readonly string[], counts: ReadonlyMap<string, number>): number[] {
   return owners.map((owner) => counts.get(owner) ?? 0).sort((a, b) => b - a)
 }
 
-// Sorts those of the owners that have most to the front; the order of equals stays.
+// Sorts entries of the owners that have most to the front. Keeps the order of equal entries.
 function byRank({ rank: a }: { rank: number[] }, { rank: b }: { rank: number[] }): number {
   const first = a.findIndex((count, index) => count !== (b[index] ?? 0))
   return first < 0 ? 0 : (b[first] ?? 0) - (a[first] ?? 0)

@@ -1,6 +1,6 @@
-/** Listeners of a repeated event, who are told `T` of it. */
+/** Listeners of a repeated event. Each gets a `T`. */
 export interface Listeners<T = void> {
-  /** Adds a listener; returns a function that removes it. */
+  /** Adds a listener. Returns a function that removes it. */
   add(listener: (value: T) => void): () => void
   notify(value: T): void
 }

@@ -3,7 +3,7 @@ export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Creates a lock by key; a key without waiters takes no memory. */
+/** Creates a lock by key. A key without waiters takes no memory. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
   return {
@@ -22,8 +22,8 @@ export function createKeyedLock(): KeyedLock {
 }
 
 /**
- * Creates a function that runs `work` once for all who call it before that run begins, one run at a time. Who calls during a run gets
- * the next one, since the running one may have begun before their change.
+ * Creates a function that runs `work` once for all calls before that run begins, one run at a time. A call during a run gets
+ * the next run, because the current one may have begun before the caller's change.
  */
 export function shareRuns(work: () => Promise<unknown>): () => Promise<void> {
   let tail: Promise<void> = Promise.resolve()
@@ -41,7 +41,7 @@ export function shareRuns(work: () => Promise<unknown>): () => Promise<void> {
   }
 }
 
-/** Lets at most `limit` pieces of work run at once; the others wait: owners take turns, and those of one owner go in order. */
+/** Runs at most `limit` pieces of work at once. The others wait. Owners take turns, and the work of one owner runs in order. */
 export interface Limiter {
   /** All that name no owner are of one. */
   run<T>(work: () => Promise<T>, owner?: string): Promise<T>

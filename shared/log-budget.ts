@@ -1,15 +1,16 @@
 import { BUCKETS_MAX, createBuckets } from './buckets.ts'
 
-/** Bounds the lines of the log that one caller causes, so that none rolls those of others out of it. */
+/** Bounds the lines of the log that one caller causes, so that no caller rotates the lines of others out of it. */
 export interface LineBudget {
   /**
-   * Takes a line of `key`. Returns how many of it were left out since the last one that was written; null if this one is to be left
-   * out, too.
+   * Takes a line of `key`. Returns how many of its lines were omitted since the last one that was written, or null if this one must be
+   * omitted
+   * too.
    */
   take(key: string): number | null
 }
 
-/** Creates a budget of 500 lines at once for each key, and one more a second; `now` is in milliseconds. */
+/** Creates a budget of 500 lines at once for each key, plus one a second. `now` is in milliseconds. */
 export function createLineBudget({ now }: { now(): number }): LineBudget {
   const buckets = createBuckets({ perSecond: 1, burst: BURST, clock: { now } })
   const leftOut = new Map<string, number>()
@@ -37,7 +38,7 @@ export function logBounded(
   if (leftOut !== null) write(leftOutField(leftOut))
 }
 
-/** Returns the field that tells of lines left out before this one; none of none. */
+/** Returns the field that reports lines omitted before this one, or no field if there are none. */
 export function leftOutField(leftOut: number): { left_out?: number } {
   return leftOut === 0 ? {} : { left_out: leftOut }
 }

@@ -1,4 +1,4 @@
-/** Fields of a log line; values are JSON. Must hold no secrets; values of a secret's shape are redacted. */
+/** Fields of a log line, with JSON values. Must hold no secrets. Values in the form of a secret are redacted. */
 export type LogFields = Record<string, unknown>
 
 /** A structured logger. `child` adds fields to every line. */

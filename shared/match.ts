@@ -14,7 +14,7 @@ export interface Match {
  */
 export type Matcher = (method: string, pathname: string) => Match
 
-/** Creates a matcher of these operations alone. */
+/** Creates a matcher of only these operations. */
 export function createMatcher(operations: readonly Operation[]): Matcher {
   const routesByLength = groupByLength(operations)
   return (method, pathname) => matchRoute(routesByLength, method, pathname)

@@ -6,8 +6,11 @@ import { noParams, noQuery } from './schemas/common.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /**
- * Who has what an operation is about, where several agents serve one API (docs/design/fleet-requests.md): the cell with the record of the
- * box or data volume `{name}`, or of the operation; each cell with something of the project, or of anybody; or whoever is asked.
+ * Where the resources of an operation are if several agents serve one API (docs/design/fleet-requests.md). `box`, `volume` and `operation`
+ * name the
+ * cell with the record of `{name}` or of the operation. `project` and `fleet` name each cell with resources of the project or the fleet.
+ * `any` names
+ * the agent that gets the request.
  */
 export type Owner = 'box' | 'volume' | 'operation' | 'project' | 'fleet' | 'any'
 
@@ -18,9 +21,9 @@ export interface Operation {
   /** A template: `{param}` matches one whole segment. */
   path: string
   owner: Owner
-  /** Verb and object, at most eight words, without a full stop. */
+  /** Action and object, at most eight words, without a full stop. */
   summary: string
-  /** Sentences that follow the summary in the documents; null: none. */
+  /** Sentences that follow the summary in the documents, or null for none. */
   details: string | null
   /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
   permission: Permission | 'any' | null
@@ -36,22 +39,22 @@ export interface Operation {
   response: z.ZodType | null
   /** The status of success. */
   status: number
-  /** Description of the success in the OpenAPI document; fixed where the original specification names it. */
+  /** Description of the success in the OpenAPI document. Fixed where the original specification names it. */
   outcome: string
-  /** A second status of success: the effect is still under way (docs/api.md#waiting). */
+  /** A second status of success, for an effect that is still under way (docs/api.md#waiting). */
   laterStatus: number | null
-  /** Schema of the answer with that status; null: as for `status`. */
+  /** Schema of the answer with that status. Null if it is the same as for `status`. */
   laterResponse: z.ZodType | null
   maxBodyBytes: number
-  /** `websocket`: a GET that is upgraded; a plain answer to it is an error. */
+  /** `websocket` is a GET that is upgraded. A plain answer to it is an error. */
   transport: 'http' | 'websocket'
-  /** Whether a sign-in link stands for a token here, and is used up by that or only read. */
+  /** Whether a sign-in link counts as a token here, and whether the operation uses it up or only reads it. */
   ofLink: 'used' | 'read' | false
-  /** Type of a streamed body of any length, in addition to JSON if `body` is given; null: none. */
+  /** Type of a streamed body of any length, in addition to JSON if `body` is given. Null for none. */
   bytesIn: string | null
-  /** Type of an answer of any length, in addition to JSON if `response` is given; null: none. */
+  /** Type of an answer of any length, in addition to JSON if `response` is given. Null for none. */
   bytesOut: string | null
-  /** What a message of an answer of `text/event-stream` carries as JSON; null: there is no such answer. */
+  /** Schema of the JSON in a message of a `text/event-stream` answer. Null if there is no such answer. */
   message: z.ZodType | null
   /** Errors in addition to those that every operation has. */
   errors: readonly ErrorCode[]
@@ -111,7 +114,7 @@ export function answersBytes({ bytesOut }: Operation): boolean {
   return bytesOut !== null
 }
 
-/** Returns true if a ticket stands for a token: of what a function cannot carry, or of a sign-in link. */
+/** Returns true if a ticket counts as a token: the ticket of a request that a function cannot carry, or of a sign-in link. */
 export function opensByTicket(operation: Operation): boolean {
   return operation.ofLink !== false || takesTicket(operation)
 }

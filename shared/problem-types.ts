@@ -17,7 +17,7 @@ export interface ProblemType {
   catalogue: string
 }
 
-/** A query of the problem types: one, or with `code` null all; in the form that `accept` prefers. */
+/** A query of one problem type, or of all if `code` is null, in the form that `accept` prefers. */
 export interface ProblemTypesQuestion {
   code: string | null
   accept: string | undefined
@@ -32,8 +32,9 @@ export interface ProblemTypesAnswer {
 }
 
 /**
- * Explains problem types, as JSON, or as a page if the client prefers one; null: unknown code. Static. Throws nothing, since in a
- * function this module has an error class of its own.
+ * Explains problem types, as JSON, or as a page if the client prefers one. Returns null for an unknown code. Static. Throws nothing,
+ * because
+ * in a function this module has its own error class.
  */
 export function answerProblemTypes({ code, accept, types }: ProblemTypesQuestion): ProblemTypesAnswer | null {
   const answer = prefersPage(accept) ? pageAnswer : jsonAnswer

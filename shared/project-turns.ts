@@ -1,10 +1,10 @@
 /** Runs work of projects in turns, so that none waits behind all that another has asked for. */
 export interface ProjectTurns {
-  /** Waits for a turn of `project`, then runs `work`. The turn ends with it, or after 50 ms, so that one that hangs holds up nobody. */
+  /** Waits for a turn of `project`, then runs `work`. The turn ends with it, or after 50 ms, so that hanging work delays no other. */
   run<T>(project: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Knows the projects that have asked for a turn, of any kind, lately: of more than `RECENT_MAX` the last ones. */
+/** Remembers the projects that have recently asked for a turn of any kind, at most the last `RECENT_MAX`. */
 export interface RecentProjects {
   note(project: string): void
   /** Counts those beside `project`. */
@@ -14,7 +14,7 @@ export interface RecentProjects {
 export interface ProjectTurnsOptions {
   /** Turns at once, ≥ 1. */
   atOnce: number
-  /** Length of a pause in lengths of the turn before it; default 1. */
+  /** Length of a pause, as a multiple of the turn before it. Default: 1. */
   pause?: number
   /** Default: one for all turns of this process. */
   recent?: RecentProjects
@@ -46,8 +46,10 @@ export function createRecentProjects(keepMs = RECENT_MS): RecentProjects {
 }
 
 /**
- * Creates turns. A project alone has all of them; while others are there it has its part, at least one, and the rest stays free for
- * them; and one that has more waiting pauses after each turn for as long as that took, or some times that. Projects that wait are served
+ * Creates turns. A single project can use all of them. While others are present, a project has its part, at least one, and the rest stays
+ * free for
+ * them. A project with more work waiting then pauses after each turn, for the length of that turn or a multiple of it. Waiting projects are
+ * served
  * in rotation, and the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {

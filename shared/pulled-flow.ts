@@ -3,13 +3,13 @@ import type { FlowOwner } from './rotation.ts'
 
 /** A stream whose reader asks before it handles a piece. */
 export interface PulledFlow {
-  /** Counts a piece; resolves in the turn in which it may be handled. Null: at once. */
+  /** Counts a piece, and resolves in the turn in which the caller can handle it. Returns null if that is now. */
   take(sizeBytes: number): Promise<void> | null
   /** Ends the stream. A `take` that waits resolves, and others may use the rest of its turn. A second call does nothing. */
   close(): void
 }
 
-/** Opens a stream of an owner in `turns`; default: those of this process. */
+/** Opens a stream of an owner in `turns`. Default: the turns of this process. */
 export function openPulled(owner: FlowOwner, turns: FlowTurns = LOOP_TURNS): PulledFlow {
   return pulled((valve) => turns.open(owner, valve))
 }

@@ -1,8 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/**
- * Returns random bytes for one use, from a stock that is refilled in bulk: a system call would cost more than the rest of a nonce.
- */
+/** Returns random bytes for one use, from a stock that is refilled in bulk. A system call would cost more than the rest of a nonce. */
 export function takeRandomBytes(size: number): Buffer {
   if (used + size > STOCK_BYTES) {
     randomFillSync(stock)

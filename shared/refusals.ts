@@ -27,7 +27,7 @@ export const RESUME = 'Resume it first.'
 export const OTHER_NAME = 'Choose another name, or delete that one first.'
 export const FREE_POOL = 'Delete boxes, volumes, snapshots or bases, or have the operator grow the storage.'
 
-/** Names a list for people, of which the first few are shown. Pure. */
+/** Lists names for people, and shows only the first few. Pure. */
 export function someOf(names: readonly string[]): string {
   if (names.length === 0) return 'none'
   const rest = names.length - SHOWN

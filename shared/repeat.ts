@@ -1,13 +1,13 @@
 export interface RepeatOptions {
   everyMs: number
-  /** Called with what `work` threw, unless it threw the same before; nothing is to be done about it. */
+  /** Called with the error of `work`, unless it is the same as before. It needs no handling. */
   onError(error: unknown): void
-  /** Whether the timer keeps the process alive; default: no. */
+  /** Whether the timer keeps the process alive. Default: no. */
   keepsAlive?: boolean
 }
 
 /**
- * Runs `work` every `everyMs` until the returned function is called. An error, also of a promise, is reported and ends nothing: thrown
+ * Runs `work` every `everyMs` until the returned function is called. Reports an error, also of a promise, and continues. Thrown
  * in a bare timer it would end the process.
  */
 export function repeat(work: () => unknown, { everyMs, onError, keepsAlive = false }: RepeatOptions): () => void {

@@ -1,9 +1,9 @@
 import { BUCKETS_MAX } from './buckets.ts'
 
-/** Whose bytes flow. */
+/** The project and box whose bytes flow. */
 export interface FlowOwner {
   project: string
-  /** Unique among those of the project. */
+  /** Unique in the project. */
   box: string
 }
 
@@ -12,7 +12,7 @@ export function projectOwner(project: string, box = ''): FlowOwner {
   return { project: `project ${project}`, box }
 }
 
-/** What waits: taken from the project that had none for longest, and in it from the box of which that is true. */
+/** Waiting turns. Takes from the project that has waited longest for one, and in it from the box that has waited longest. */
 export interface Rotation<T> {
   readonly size: number
   add(turn: T): void
@@ -59,10 +59,10 @@ export function createRotation<T extends { owner: FlowOwner }>(): Rotation<T> {
   }
 }
 
-/** Knows the order in which keys were served last; of more than `BUCKETS_MAX` the last ones. */
+/** Remembers the order in which keys were last served, for at most the last `BUCKETS_MAX`. */
 interface Served {
   note(key: string): void
-  /** Returns the entry of a map that was not served for longest; `prefix` makes its names keys. */
+  /** Returns the entry of a map that has waited longest. `prefix` turns its names into keys. */
   first<V>(entries: ReadonlyMap<string, V>, prefix?: string): [string, V] | undefined
 }
 

@@ -22,7 +22,7 @@ export const FRONT_SETTINGS = [
   'BOXYARD_TRUSTED_PROXIES',
 ] as const
 
-/** The settings of the agent alone: both are started from one environment, so each must know the other's names. */
+/** The settings that only the agent has. One environment starts both, so each must know the other's names. */
 export const AGENT_SETTINGS = [
   'BOXYARD_AGENT_HOST',
   'BOXYARD_ALLOW_PRIVATE',

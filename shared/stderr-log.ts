@@ -10,7 +10,7 @@ export function createStderrWriter(): (line: string) => void {
   return (line) => void process.stderr.write(`${isJournal ? priorityOf(line) : ''}${line}\n`)
 }
 
-/** Creates a logger for commands that end by themselves: of what happens a person reads progress, errors and their remedies, as text. */
+/** Creates a logger for short-lived commands. Users read progress, errors and their remedies, as text. */
 export function createPlainLogger(write: (line: string) => void, now: () => number): Logger {
   return createJsonLogger({
     level: 'info',
@@ -23,13 +23,13 @@ export function createPlainLogger(write: (line: string) => void, now: () => numb
   })
 }
 
-/** Returns the prefix for a line of `createJsonLogger`; that of a warning for any other. Pure. */
+/** Returns the prefix for a line of `createJsonLogger`, or the prefix of a warning for any other. Pure. */
 export function priorityOf(line: string): string {
   const level = /^\{"time":"[^"]*","level":"(\w+)"/.exec(line)?.[1] ?? 'warn'
   return `<${PRIORITIES[level] ?? WARNING}>`
 }
 
-// systemd names device and inode of the stream; stderr may lead elsewhere by now.
+// systemd names device and inode of the stream, because stderr may lead elsewhere by now.
 function leadsToJournal(stream: string | undefined): boolean {
   if (stream === undefined) return false
   try {

@@ -3,7 +3,7 @@ import { type FieldFault, ServiceError } from './errors.ts'
 import { faultWords } from './fault-words.ts'
 import type { Operation } from './operation.ts'
 
-/** The input of a request before validation; `body` is parsed JSON, or undefined if there was none. */
+/** The input of a request before validation. `body` is parsed JSON, or undefined if there was none. */
 export interface RawInput {
   params: Record<string, string>
   query: URLSearchParams
@@ -75,7 +75,7 @@ function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
   const pointer = prefix + issue.path.map((key) => `/${escapePointer(String(key))}`).join('')
   if (issue.code === 'unrecognized_keys') {
     const detail = prefix === '/query' ? 'is not a known parameter' : 'is not a known field'
-    // There may be thousands, of which the first are told.
+    // There may be thousands. The error lists only the first ones.
     return issue.keys.slice(0, MAX_FAULTS).map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail }))
   }
   if (issue.code === 'invalid_key') {
@@ -86,7 +86,7 @@ function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
 
 function queryRecord(query: URLSearchParams): Record<string, string | string[]> {
   const record = Object.create(null) as Record<string, string | string[]>
-  // In one pass: there may be thousands.
+  // Uses one pass, because there may be thousands.
   for (const [key, value] of query) {
     const before = record[key]
     if (Array.isArray(before)) before.push(value)

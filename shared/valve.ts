@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream'
 
-/** Lets a stream flow while nobody holds it; several may, each for a reason of its own. */
+/** Lets a stream flow while no reason holds it. Several reasons can hold it independently. */
 export interface Valve {
   readonly stream: Readable
   /** Pauses the stream until all reasons to hold it are gone. */
   hold(reason: HoldReason): void
-  /** Ends a hold; does nothing if there is none. */
+  /** Ends a hold, or does nothing if there is none. */
   release(reason: HoldReason): void
 }
 
-/** Its turn is over, its reader lags, or its bytes are dropped. */
+/** Its turn has ended, its reader lags, or its bytes are dropped. */
 export type HoldReason = 'turn' | 'reader' | 'dropped'
 
-/** Creates the valve of a stream that nothing else pauses or resumes. */
+/** Creates the flow control of a stream that nothing else pauses or resumes. */
 export function createValve(stream: Readable): Valve {
   const reasons = new Set<HoldReason>()
   return {

@@ -1,13 +1,13 @@
 import { withoutAliases } from '../verbs/aliases.ts'
 import type { Verb } from '../verbs/verb.ts'
 
-/** What may come next: these words, or the names of something. */
+/** Candidates for the next word: literal words, or the names of resources. */
 export type Next =
   | { kind: 'words'; words: readonly string[] }
-  /** `of` is what stands for the box or volume whose snapshots, services, … these are. */
+  /** `of` is the word for the box or volume that these snapshots, services, … belong to. */
   | { kind: Named; of: string | null }
 
-/** What has names that the service knows, or the contexts that this machine keeps. */
+/** Kinds of resources whose names come from the service, or from the contexts on this machine. */
 export type Named =
   | 'box'
   | 'boxPath'
@@ -23,7 +23,11 @@ export type Named =
 
 type Told = Pick<Verb, 'words' | 'args' | 'flags'>
 
-/** Returns what may come next in a command line, of which the last word is being typed; null for a file or what nobody knows. A pure function. */
+/**
+ * Returns the candidates for the last word of a command line, which the user is typing. Returns null for a file and if there are no
+ * candidates.
+ * A pure function.
+ */
 export function whatIsNext(typed: readonly string[], verbs: readonly Told[]): Next | null {
   const [before, current] = [withoutAliases(typed.slice(0, -1)), typed.at(-1) ?? '']
   const { words, flag } = positionalsOf(before, verbs)
@@ -103,7 +107,7 @@ const NAMED: ReadonlySet<string> = new Set([
   'context',
 ])
 const PATHS: ReadonlySet<string> = new Set(['box:path', 'box:dir'])
-/** Which argument of a verb is a new name. */
+/** Index of the argument of a command that is a new name. */
 const NEW_NAMES: Readonly<Record<string, number>> = {
   ...{ create: 0, fork: 1, 'snapshot create': 1, 'volume create': 0, 'volume snapshot create': 1 },
   ...{ 'base create': 0, 'token create': 0 },

@@ -5,12 +5,12 @@ import { allVerbs } from '../verbs/all.ts'
 import { type Next, whatIsNext } from './candidates.ts'
 import { COMPLETION } from './scripts.ts'
 
-/** Returns the words that may come next in a command line, of which the last is being typed; none where that is not known. */
+/** Returns the candidates for the last word of a command line, or none if they are unknown. */
 export async function nextWords(typed: readonly string[], environment: NodeJS.ProcessEnv): Promise<string[]> {
   const next = whatIsNext(typed, [...allVerbs(), COMPLETION])
   if (next === null) return []
   const current = typed.at(-1) ?? ''
-  // Who presses a key wants no error, but another word.
+  // A user who presses Tab wants another word, not an error.
   const words = next.kind === 'words' ? next.words : await namesOf(next, typed, environment).catch(() => [])
   return words.filter((word) => word.startsWith(current)).sort()
 }

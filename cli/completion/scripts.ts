@@ -1,6 +1,6 @@
 import { UsageError } from '../output/failures.ts'
 
-/** How its verb is told of in the reference, which has no operation and needs no service. */
+/** Its entry in the reference. It has no operation and needs no service. */
 export const COMPLETION = {
   words: 'completion',
   args: '<shell>',

@@ -4,7 +4,7 @@ import type { VerbContext } from '../verbs/verb.ts'
 import { type Connection, findConnection } from './connection.ts'
 import { readContexts } from './store.ts'
 
-/** A host name that leads to a box; null is what the command is for anyway. */
+/** A host name that leads to a box. Null fields default to the command's own connection. */
 export interface BoxHost {
   box: string
   project: string | null
@@ -12,7 +12,8 @@ export interface BoxHost {
 }
 
 /**
- * Parses `BOX[.PROJECT[.CONTEXT]].boxyard`, in any case and with a dot at its end; a context may have dots of its own. Null for
+ * Parses `BOX[.PROJECT[.CONTEXT]].boxyard`, in any case and with or without a final dot. A context may itself contain dots. Returns null
+ * for
  * any other name. A pure function.
  */
 export function parseBoxHost(host: string): BoxHost | null {
@@ -31,7 +32,11 @@ export interface OpenedBox {
   box: BoxHandle
 }
 
-/** Makes what opens boxes by host name; it makes the clients of other contexts once. The opener throws UsageError for what names no box, or no context. */
+/**
+ * Creates a function that opens boxes by host name, and creates the client of each other context once. The function throws UsageError for a
+ * name
+ * that is not a box, and for an unknown context.
+ */
 export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox {
   const clients = new Map<string, Omit<OpenedBox, 'box'>>()
   const clientOf = (context: string): Omit<OpenedBox, 'box'> => {

@@ -1,12 +1,15 @@
 import type { Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { UsageError } from '../output/failures.ts'
 
-/** Tells whether a text begins with the id of a box, as `box_…:/etc` and `box_…@good` do as well. A pure function. */
+/** Returns whether a text begins with the id of a box, as `box_…:/etc` and `box_…@good` also do. A pure function. */
 export function hasBoxId(text: string): boolean {
   return BOX_ID.test(text)
 }
 
-/** Puts the name of a box, which the API takes, where a text has its id at the beginning. @throws UsageError if it is of no box of the project */
+/**
+ * Replaces a box id at the beginning of a text with the box's name, which the API takes. @throws UsageError if no box of the project has
+ * the id
+ */
 export async function withBoxName(boxyard: Boxyard, project: string, text: string): Promise<string> {
   const [id = ''] = BOX_ID.exec(text) ?? []
   for await (const box of boxyard.list('listBoxes', { path: { project } }))

@@ -10,9 +10,11 @@ import { type Connection, type ConnectionFlags, findConnection } from './connect
 export type CommandFlags = ConnectionFlags & { output: OutputFormat }
 
 /**
- * Creates what a command works with. The connection is found when the command first asks for it, so that `login`, `use` and `context`
- * work where it cannot be found. Reports on stderr what a `.boxyard` file chose: another context always, the project where the
- * command may change something, since the file may have come with a checkout.
+ * Creates the context of a command. Looks up the connection only when the command first uses it, so that `login`, `use` and `context` also
+ * work
+ * without one. Reports on stderr what a `.boxyard` file chose, because the file may have come with a checkout. It always reports another
+ * context,
+ * and reports the project if the command can change something.
  */
 export function createCommandContext(flags: CommandFlags, verb: Verb): VerbContext {
   let found: Connection | null = null
@@ -53,7 +55,7 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
   }
 }
 
-/** Whether a command may change something; one without a fixed operation, such as `api`, may. */
+/** Returns whether a command can change something. A command without a fixed operation, such as `api`, can. */
 function mayChange({ operations }: Verb): boolean {
   return operations.length === 0 || operations.some((id) => OPERATIONS[id].method !== 'GET')
 }

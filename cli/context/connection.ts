@@ -8,13 +8,13 @@ import { contextNamed, readContexts, type StoredContext } from './store.ts'
 /** The service, token and project that a command is for. */
 export interface Connection {
   url: string
-  /** Read anew for each request where it is the administrator's, which is renewed daily. */
+  /** Reads the administrator's token again for each request, because it is renewed daily. */
   token(): string | null
-  /** The login that the command is for; null: none, but an address of the environment, or the service of this host. */
+  /** The login that the command uses. Null for an address from the environment and for the service of this host. */
   context: string | null
   /** Null: none was named. */
   project: string | null
-  /** The box of the directory, which `.` stands for; null: none was named. */
+  /** The box of the directory, which `.` refers to. Null if none is named. */
   box: string | null
   /** The choices of a `.boxyard` file, which the user may not have read. Null: there is no file. */
   chosen: FileChoice | null
@@ -36,10 +36,12 @@ export interface ConnectionFlags {
 }
 
 /**
- * Finds the connection: flags win over the environment (of which what is empty says nothing), that over the `.boxyard` file of the directory, that over the context.
- * Without a login it is the service of this host, with the administrator's token where this user may read it. The client sends a token
- * only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
- * @throws UsageError for a context that nobody has logged in to, a name that cannot be one, and a token without an address
+ * Finds the connection. Flags take precedence over the environment, which takes precedence over the `.boxyard` file of the directory and
+ * then the
+ * context. Ignores empty variables. Without a login, uses the service of this host, with the administrator's token if this user can read
+ * it. The
+ * client sends a token only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
+ * @throws UsageError for a context without a login, a name that is invalid, and a token without an address
  */
 export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {
   const stored = readContexts(environment)
@@ -90,7 +92,7 @@ function namesGiven(
 }
 
 interface AddressChoice {
-  /** BOXYARD_URL; null: not given, or a flag names a context. */
+  /** BOXYARD_URL. Null if it is not set, or if a flag names a context. */
   url: string | null
   login: StoredContext | undefined
   /** Name of the login. */

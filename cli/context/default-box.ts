@@ -2,9 +2,10 @@ import { UsageError } from '../output/failures.ts'
 import { checkBoxName } from './names.ts'
 
 /**
- * Puts the box of the directory, that of its `.boxyard` file, where a command line says `.` instead of a box, or `.:PATH`. No box is
- * called so, and no verb leaves its box out: it is never doubtful which argument is the box. `shape` are the verb's arguments, such
- * as `<box> [command...]`. @throws UsageError if the directory has no box, and for an argument that cannot be the name of one
+ * Replaces `.` or `.:PATH` in a command line with the box of the directory's `.boxyard` file. No box has this name and no command omits its
+ * box, so
+ * it is always clear which argument is the box. `shape` holds the command's arguments, such as `<box> [command...]`.
+ * @throws UsageError if the directory has no box, and for an argument that cannot be the name of a box
  */
 export function withDefaultBox(shape: string, given: readonly string[], boxOf: () => string | null): string[] {
   const name = (): string => {
@@ -21,13 +22,13 @@ export function withDefaultBox(shape: string, given: readonly string[], boxOf: (
   })
 }
 
-/** Tells whether an argument is a box, a path in one, or what is forked. A pure function. */
+/** Returns whether an argument is a box, a path in a box, or the source of a fork. A pure function. */
 export function namesBox(shape: string, index: number): boolean {
   const what = argumentAt(shape, index)
   return BOXES.has(what) || PATHS.has(what) || what === SOURCE
 }
 
-/** Returns the name of an argument of a shape, of which the last may come again. */
+/** Returns the name of an argument of a shape. The last argument can repeat. */
 function argumentAt(shape: string, index: number): string {
   const words = shape.split(' ').map((word) => word.replaceAll(/[<>[\]]/g, ''))
   const last = words.at(-1) ?? ''
@@ -36,7 +37,7 @@ function argumentAt(shape: string, index: number): string {
 
 /** Names of arguments that are a box. */
 const BOXES: ReadonlySet<string> = new Set(['box'])
-/** That of a fork, which may be a snapshot of a box. */
+/** Argument that names the source of a fork, which can be a snapshot of a box. */
 const SOURCE = 'source'
 /** Names of arguments that may be `BOX:PATH`. */
 const PATHS: ReadonlySet<string> = new Set(['path', 'box:path', 'box:dir'])

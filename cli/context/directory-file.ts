@@ -21,8 +21,9 @@ export interface DirectoryFile extends DirectoryDefaults {
 }
 
 /**
- * Reads the nearest `.boxyard` file at or above `directory` that is the user's own, as git does (`safe.directory`): whoever may create
- * files above a directory must not choose where its commands go. @throws UsageError for what is no file, no TOML, or names nothing
+ * Reads the nearest `.boxyard` file at or above `directory` that belongs to the user, as git does (`safe.directory`). A user who can create
+ * files
+ * above a directory must not choose where its commands go. @throws UsageError if it is not a file, is not TOML, or names nothing
  */
 export function readDirectoryFile(directory: string): DirectoryFile {
   const ignored: string[] = []
@@ -38,7 +39,7 @@ export function readDirectoryFile(directory: string): DirectoryFile {
   }
 }
 
-/** Changes the `.boxyard` file of a directory, or makes it; a link there is replaced. @throws UsageError for one that cannot be read */
+/** Changes or creates the `.boxyard` file of a directory. Replaces a link there. @throws UsageError if it cannot read the file */
 export function writeDirectoryDefaults(directory: string, changes: DirectoryDefaults): void {
   const path = join(directory, NAME)
   const before = statSync(path, { throwIfNoEntry: false }) === undefined ? {} : readTable(path)

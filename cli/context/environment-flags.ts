@@ -1,6 +1,6 @@
 /**
- * Completes variables that are given by name alone with their values in the environment here, and leaves out those that have none, as
- * docker does. A pure function.
+ * Completes variables given only by name with their values in this environment. Omits variables without a value, as docker does. A pure
+ * function.
  */
 export function withValues(variables: readonly string[], here: NodeJS.ProcessEnv): string[] {
   return variables.flatMap((variable) => {

@@ -14,8 +14,9 @@ export function checkBoxName(name: string, source: string): string {
 }
 
 /**
- * Checks the name of a context: up to 253 characters of which the first is a letter or a digit, none white space, a control character or
- * one that a shell or OpenSSH reads as its own. @throws UsageError
+ * Checks the name of a context: up to 253 characters, first a letter or digit, without white space and control characters. Also rejects
+ * characters
+ * with a meaning for a shell or OpenSSH. @throws UsageError
  */
 export function checkContextName(name: string, source: string): string {
   if (CONTEXT.test(name)) return name
@@ -30,7 +31,7 @@ function checkName(name: string, source: string): string {
   throw new UsageError(`${source}: ${rule}, such as my-app, not "${name}".`)
 }
 
-/** Stands for every project in lists. */
+/** Selects every project in lists. */
 const ALL_PROJECTS = '-'
 const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
 const BOX_ID = /^box_[0-9a-z]{26}$/

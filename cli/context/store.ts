@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parse, stringify } from 'smol-toml'
 
-/** A service that somebody has logged in to, or that of this host. */
+/** A service that a user has logged in to, or the service of this host. */
 export interface StoredContext {
   /** Left out: the service of this host, whose token is read where it is. */
   url?: string | undefined
@@ -11,7 +11,7 @@ export interface StoredContext {
   project?: string | undefined
 }
 
-/** What `config.toml` holds. */
+/** Contents of `config.toml`. */
 export interface StoredContexts {
   current?: string | undefined
   contexts: Record<string, StoredContext>
@@ -29,7 +29,7 @@ export function readContexts(environment: NodeJS.ProcessEnv): StoredContexts {
   return { ...stored, contexts: stored.contexts ?? {} }
 }
 
-/** Writes `config.toml` whole, readable by its owner alone. */
+/** Writes `config.toml` whole, readable only by its owner. */
 export function writeContexts(environment: NodeJS.ProcessEnv, stored: StoredContexts): void {
   const path = contextsPath(environment)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -39,7 +39,7 @@ export function writeContexts(environment: NodeJS.ProcessEnv, stored: StoredCont
   renameSync(draft, path)
 }
 
-/** Finds a context by its name; undefined for a name that nobody has logged in with. */
+/** Finds a context by its name, or undefined if no login has this name. */
 export function contextNamed({ contexts }: StoredContexts, name: string): StoredContext | undefined {
   return Object.hasOwn(contexts, name) ? contexts[name] : undefined
 }

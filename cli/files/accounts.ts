@@ -12,7 +12,7 @@ export interface BoxAccount {
   shell: string
 }
 
-/** Reads the users that a box itself knows, as text; empty for a box without. @throws ApiError, ConnectionError */
+/** Reads the box's own user list as text. Empty if the box has none. @throws ApiError, ConnectionError */
 export async function readPasswd({ box, connection }: OpenedBox): Promise<string> {
   const path = fillPath(OPERATIONS.readFile.path, { project: box.project, name: box.name })
   const text = await getQuickly(connection, `${path}?path=${encodeURIComponent(PASSWD)}`)
@@ -25,7 +25,7 @@ export async function readPasswd({ box, connection }: OpenedBox): Promise<string
   }
 }
 
-/** Finds a user, by name or number, in the text of a passwd file; one who is not there has the shell `/bin/sh`. A pure function. */
+/** Finds a user, by name or number, in the text of a passwd file. Gives an unknown user the shell `/bin/sh`. A pure function. */
 export function accountOf(passwd: string, user: string): BoxAccount {
   const [name = ''] = user.split(':')
   const lines = passwd.split('\n').map((line) => line.split(':'))

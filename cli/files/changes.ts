@@ -2,14 +2,14 @@ import { relative, sep } from 'node:path'
 import { watch } from 'chokidar'
 import type { Exclusion } from './local-tree.ts'
 
-/** Tells that something below a directory has changed. */
+/** Reports changes below a directory. */
 export interface Changes {
   /** Resolves once something has changed since the last call, and a moment more, in which others come. */
   next(): Promise<void>
   close(): Promise<void>
 }
 
-/** Watches a directory and what is below it; resolves once no change will be missed. */
+/** Watches a directory and everything below it. Resolves once it can no longer miss a change. */
 export async function watchChanges(directory: string, isExcluded: Exclusion): Promise<Changes> {
   let hasChanged = false
   let wake: (() => void) | null = null
@@ -23,7 +23,7 @@ export async function watchChanges(directory: string, isExcluded: Exclusion): Pr
   })
   let timer: NodeJS.Timeout | undefined
   watcher.on('all', () => {
-    // Not begun anew by what comes then, so that a file that is always written to does not put it off.
+    // Later changes do not restart the timer, so that a constantly written file does not postpone it.
     timer ??= setTimeout(() => {
       timer = undefined
       hasChanged = true

@@ -10,7 +10,7 @@ import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
 import { orNull } from './remote-path.ts'
 
-/** Returns the files here that hold something else than those of the same path and size in the box, of which one tar is read. */
+/** Returns the local files whose content differs from the box's files of the same path and size. Reads those from the box in one tar. */
 export async function differingFiles(
   { box, from, to }: { box: BoxHandle; from: string; to: string },
   local: readonly LocalEntry[],
@@ -24,11 +24,11 @@ export async function differingFiles(
     for await (const entry of entries) {
       const { pax } = entry.header as { pax?: Record<string, string> | null }
       const sparsePath = pax?.['GNU.sparse.name']
-      // A name in pax is text; any other comes as its bytes.
+      // A name in pax is text, and any other comes as its bytes.
       const name = pax?.['path'] ?? textOfBytes(Buffer.from(entry.header.name, 'latin1'))
       const path = (sparsePath ?? name).replace(/^\.\//, '')
       const theirs = await digestOf(entry)
-      // The holes of a sparse file are not in the archive: it counts as another.
+      // The archive omits the holes of a sparse file, so the file counts as different.
       if (sparsePath !== undefined) for (const known of files.keys()) if (isNamed(known, path)) differing.add(known)
       if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
       const file = await openScannedFile(join(from, path))

@@ -13,7 +13,7 @@ export interface CopySource {
 export interface CopyTarget {
   /** Without slashes at its end. */
   path: string
-  /** The kind of the file at `path`, after links; null if there is none. */
+  /** The kind of the file at `path`, following links. Null if there is none. */
   kind: 'directory' | 'other' | null
   endsInSlash: boolean
 }

@@ -12,7 +12,7 @@ import { specialKindOf } from './special-files.ts'
 import { withTemporaryBeside } from './temporary.ts'
 
 export interface Saving {
-  /** Permission bits that the box told. */
+  /** Permission bits that the box reported. */
   mode: number
   /** Keeps set-user-id, set-group-id and sticky bits, and those that the umask takes away. */
   preserves: boolean
@@ -22,8 +22,9 @@ export interface Saving {
 }
 
 /**
- * Writes a file of this machine: all of it, or nothing. A link at the path is replaced and not followed, since an earlier copy may have
- * brought it; what is no file, such as `/dev/null`, is written to.
+ * Writes a local file: all of it, or nothing. Replaces a link at the path instead of following it, because an earlier copy may have brought
+ * it.
+ * Writes into a special file, such as `/dev/null`.
  */
 export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const { meter } = saving
@@ -37,7 +38,7 @@ export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, 
   })
 }
 
-/** Makes a link of this machine, as a link: one that has its name, or a file, is replaced. @throws Error for a directory that has it */
+/** Creates a local symbolic link. Replaces a link or file of this name. @throws Error if a directory has the name */
 export async function saveLink(path: string, text: string): Promise<void> {
   const target = resolve(path)
   if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true)
@@ -49,13 +50,13 @@ export async function saveLink(path: string, text: string): Promise<void> {
   })
 }
 
-/** Unpacks a tar as a directory of this machine, which is there once all of it is; into one that is there each entry comes so. */
+/** Unpacks a tar as a local directory, which appears once it is complete. Into an existing directory, moves each entry this way. */
 export async function saveTree(path: string, archive: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const target = resolve(path)
   // Into a directory that is there, such as the user's home, whose own directory may be none to write in.
   const isInto = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true
   await withTemporaryBeside(isInto ? join(target, 'copy') : target, async (temporary) => {
-    // For the user alone: nothing in it may be run before its modes are right.
+    // Accessible only to the user. No program in it can run before the modes are right.
     mkdirSync(temporary, { recursive: true, mode: 0o700 })
     const options = [saving.preserves ? '-p' : '--no-same-permissions', '--no-same-owner', '-x', '-C', temporary]
     const tar = startProgram({ program: 'tar', options, operands: [] }, { stdio: ['pipe', 'inherit', 'inherit'] })
@@ -71,7 +72,7 @@ export async function saveTree(path: string, archive: ReadableStream<Uint8Array>
   })
 }
 
-/** Takes away what a copy must not bring: devices, FIFOs and sockets, and unless they were asked for, the bits beyond permissions. */
+/** Removes what a copy must not bring: devices, FIFOs, sockets, and unless the user asked for them, the bits beyond permissions. */
 function cleanTree(root: string, directory: string, saving: Pick<Saving, 'preserves' | 'onLeftOut'>): void {
   for (const name of readdirSync(systemPath(join(root, directory)), { encoding: 'buffer' })) {
     const below = join(directory, checkLocalName(textOfBytes(name)))
@@ -131,7 +132,7 @@ async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>, meter: M
   try {
     let pieces: Uint8Array[] = []
     let held = 0
-    // The next pieces are gathered while those before are written.
+    // Collects the next pieces while the previous ones are being written.
     let writing = Promise.resolve()
     for await (const piece of metered(bytes, meter)) {
       pieces.push(piece)

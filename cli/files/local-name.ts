@@ -2,8 +2,9 @@ import { posix } from 'node:path'
 import type { RemotePath } from './remote-path.ts'
 
 /**
- * The gate for names that a box or a server chose: whether a name may become one in a directory of this machine. None is empty, `.` or
- * `..`, and none leads elsewhere. A pure function.
+ * Returns whether a name chosen by a box or a server is safe in a local directory. Every such name must pass this check. Rejects empty
+ * names,
+ * `.`, `..`, and names that lead elsewhere. A pure function.
  */
 export function isLocalName(name: string, platform: NodeJS.Platform = process.platform): boolean {
   if (name === '' || name === '.' || name === '..' || name.includes('/') || name.includes('\0')) return false
@@ -17,8 +18,9 @@ export function checkLocalName(name: string): string {
 }
 
 /**
- * Returns what a copy of a path in a box is called here: the last name of what the user typed. Where that names nothing, as in `BOX:`
- * and `BOX:/`, it is the name of the box, and never the name of a directory that the box chose, such as the home of its root. A pure function.
+ * Returns the local name for a copy of a path in a box: the last segment of what the user typed. If that names nothing, as in `BOX:` and
+ * `BOX:/`,
+ * returns the name of the box. Never returns a directory name that the box chose, such as root's home directory. A pure function.
  */
 export function copyNameOf({ box, path }: RemotePath): string {
   const name = posix.basename(posix.normalize(path))

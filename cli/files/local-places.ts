@@ -6,7 +6,7 @@ import type { CopySource, CopyTarget } from './copy-places.ts'
 /** Something of this machine that is copied. */
 export interface LocalSource extends CopySource {
   path: string
-  /** Null for what reports no length, such as a pipe, and what is no file. */
+  /** Null for a source that reports no length, such as a pipe, and for special files. */
   sizeBytes: number | null
 }
 
@@ -33,16 +33,16 @@ export function localTargetOf(path: string): CopyTarget {
   if (stats === undefined && endsInSlash && lstatSync(bare, { throwIfNoEntry: false }) !== undefined)
     throw new Error(`${bare} is a link to a missing file.`)
   const kind = stats === undefined ? null : stats.isDirectory() ? 'directory' : 'other'
-  // Without the slash a link is replaced by what is in a directory: an earlier copy may have brought it.
+  // Without the slash, a copied directory replaces a link, because an earlier copy may have brought that link.
   return { path: endsInSlash && kind === 'directory' ? realpathSync(bare) : bare, kind, endsInSlash }
 }
 
-/** Returns a path for a system call: a text of `textOfBytes` whose bytes are not UTF-8 becomes those bytes. A pure function. */
+/** Returns a path for a system call. Converts a result of `textOfBytes` that is not UTF-8 back to its bytes. A pure function. */
 export function systemPath(path: string): string | Buffer {
   return isText(path) ? path : Buffer.from(bytesOfText(path))
 }
 
-/** Whether a path is a descriptor that this process has, such as `/dev/stdout`: it may be a link to a file that the shell opened. */
+/** Returns whether a path is a descriptor of this process, such as `/dev/stdout`, which can be a link to a file that the shell opened. */
 export function isOpenDescriptor(path: string): boolean {
   return /^\/(dev|proc)\//.test(resolve(path))
 }

@@ -8,23 +8,23 @@ import { specialKindOf } from './special-files.ts'
 
 /** A file, directory or symbolic link below a directory of this machine. */
 export interface LocalEntry {
-  /** Below the directory, with slashes, as `textOfBytes` reads it; empty for the directory itself. */
+  /** Path below the directory, with slashes, as `textOfBytes` decodes it. Empty for the directory itself. */
   path: string
   kind: 'file' | 'directory' | 'symlink'
   sizeBytes: number
   mode: number
   /** Whole milliseconds since the epoch. */
   modifiedMs: number
-  /** Of a link; else null. */
+  /** Target of a link, otherwise null. */
   target: string | null
 }
 
-/** Tells whether a path below a directory is left out, and all that is in it. */
+/** Returns whether to exclude a path below a directory, with everything in it. */
 export type Exclusion = (path: string, isDirectory: boolean) => boolean
 
 export interface ScanOptions {
   isExcluded?: Exclusion
-  /** The most entries, each of which takes some 300 bytes of memory. Default: 1,000,000. */
+  /** Maximum number of entries. Each takes about 300 bytes of memory. Default: 1,000,000. */
   most?: number
   /** Called for what is neither file, directory nor link, which is left out. */
   onLeftOut?(path: string, kind: string): void
@@ -40,7 +40,7 @@ export async function scanTree(
 ): Promise<LocalEntry[]> {
   const entries: LocalEntry[] = []
   const enter = async (directory: string): Promise<void> => {
-    // By calls that block: for thousands of files others take several times as long.
+    // Uses blocking calls, because for thousands of files the others take several times as long.
     await setImmediate()
     const place = systemPath(join(root, directory))
     for (const found of readdirSync(place, { withFileTypes: true, encoding: 'buffer' })) {
@@ -62,7 +62,7 @@ export async function scanTree(
   return entries
 }
 
-/** Describes one path below a directory; null where nothing is, or nothing that is copied. */
+/** Describes one path below a directory. Returns null if nothing is there, or nothing that can be copied. */
 export function describeLocal(root: string, path: string): LocalEntry | null {
   const place = systemPath(join(root, path))
   const stats = lstatSync(place, { throwIfNoEntry: false })

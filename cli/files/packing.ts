@@ -17,9 +17,9 @@ export interface Packing {
 }
 
 /**
- * Makes a tar of the entries, with modes, and times to the millisecond, in pieces of some 256 KiB. Names keep their bytes, and files
+ * Creates a tar of the entries in pieces of about 256 KiB, with modes, and times to the millisecond. Names keep their bytes, and files
  * with holes are sparse.
- * @throws Error if a file becomes shorter while it is read
+ * @throws Error if a file becomes shorter during the read
  */
 export async function* packEntries(packing: Packing): AsyncGenerator<Uint8Array> {
   let pieces: Uint8Array[] = []

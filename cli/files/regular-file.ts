@@ -9,7 +9,7 @@ import { systemPath } from './local-places.ts'
  */
 export function readRegularFile(path: string): string {
   if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file.`)
-  // It may have been replaced by a FIFO since; Windows has neither FIFOs nor this flag.
+  // A FIFO may have replaced the file since. Windows has neither FIFOs nor this flag.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const stats = fstatSync(file)
@@ -22,8 +22,9 @@ export function readRegularFile(path: string): string {
 }
 
 /**
- * Opens a file that a scan of a tree found; the caller closes it. Null for what is gone by now, or no regular file any more: it follows no
- * link, never waits for a FIFO and reads no device.
+ * Opens a file that a scan of a tree found. The caller closes it. Returns null if it is gone or no longer a regular file. Follows no link,
+ * never
+ * waits for a FIFO, and reads no device.
  */
 export async function openScannedFile(path: string): Promise<FileHandle | null> {
   let file: FileHandle
@@ -40,5 +41,5 @@ export async function openScannedFile(path: string): Promise<FileHandle | null> 
 }
 
 const MAX_BYTES = 64 * 1024
-/** ELOOP: a link has the name; ENXIO: a socket or a device without a driver. */
+/** ELOOP means that a link has the name. ENXIO means a socket or a device without a driver. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ELOOP', 'ENXIO', 'ENODEV'])

@@ -9,11 +9,11 @@ import { accountOf } from './accounts.ts'
 /** A path in a box. */
 export interface RemotePath {
   box: string
-  /** As it was given: one that is relative begins at the home of root, as with scp. */
+  /** The path as given. A relative path begins at root's home directory, as with scp. */
   path: string
 }
 
-/** Reads `BOX:PATH`; null for a path of this machine, as which `./a:b` is always taken. */
+/** Parses `BOX:PATH`, or returns null for a local path. `./a:b` is always local. */
 export function remotePathOf(text: string): RemotePath | null {
   const [, box, path = ''] = /^([a-z0-9][a-z0-9-]*):(.*)$/s.exec(text) ?? []
   return box === undefined ? null : { box, path }
@@ -26,7 +26,7 @@ export function requireRemotePath(text: string): RemotePath {
   return remote
 }
 
-/** Returns the absolute path: one that is relative is below the home of root, which the box's `/etc/passwd` tells. */
+/** Returns the absolute path. A relative path begins at root's home directory in the box's `/etc/passwd`. */
 export async function absolutePathIn(box: BoxHandle, path: string): Promise<string> {
   if (path.startsWith('/')) return path
   const home = await homeIn(box)
@@ -53,7 +53,7 @@ export async function followLinks<T extends { type: string; target: string | nul
   throw new Error(`${path} leads through more than ${LINKS_MAX} links.`)
 }
 
-/** Describes a path of a box; null where nothing is. */
+/** Describes a path of a box. Returns null if nothing is there. */
 export async function describeRemote(
   boxyard: Boxyard,
   { project, name }: { project: string; name: string },

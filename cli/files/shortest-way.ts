@@ -3,8 +3,9 @@ import { type BoxHandle, createBoxyard } from '../../sdk/typescript/src/boxyard.
 import type { Connection } from '../context/connection.ts'
 
 /**
- * Moves so many bytes by what `move` does with a box: on the host of the service long ones with a ticket, to the agent's data
- * address, since passing the front costs as much as sending them. Moves them again by the front if that leads nowhere.
+ * Moves bytes with `move`. On the host of the service, moves large amounts with a ticket to the agent's data address, because passing
+ * through the
+ * front costs as much as sending them. Falls back to the front if the data address leads nowhere.
  */
 export async function moveByShortestWay<T>(
   connection: Connection,
@@ -22,7 +23,7 @@ export async function moveByShortestWay<T>(
   }
 }
 
-/** Tells whether what answered may not know the ticket, or gave none. */
+/** Returns whether the answer came from a server that may not know the ticket or did not issue it. */
 function isOfAnother({ status, code }: ApiError): boolean {
   return status === 401 || status === 403 || code === 'unexpected_answer'
 }

@@ -8,8 +8,9 @@ export interface DataRange {
 }
 
 /**
- * Finds the data of a file with holes by reading it: Node tells no holes, and a hole is read as fast as memory. Null for a file with
- * more pieces than a box takes, which is sent with its zeros.
+ * Finds the data of a file with holes by reading it. Node.js has no call that lists holes, and reading a hole is as fast as memory. Returns
+ * null if
+ * the file has more pieces than a box accepts. Such a file is sent with its zeros.
  */
 export async function findData(file: FileHandle, sizeBytes: number): Promise<DataRange[] | null> {
   const ranges: DataRange[] = []
@@ -40,7 +41,7 @@ export function sparseRecords(
 ): { name: string; records: Record<string, string>; map: Buffer } {
   const last = ranges.at(-1)
   const isOpen = last === undefined || last.start + last.sizeBytes < sizeBytes
-  // An empty piece at the end of the file stands for a hole there.
+  // An empty piece at the end of the file marks a hole there.
   const all = isOpen ? [...ranges, { start: sizeBytes, sizeBytes: 0 }] : ranges
   const text = Buffer.from(`${all.length}\n${all.map((range) => `${range.start}\n${range.sizeBytes}\n`).join('')}`)
   return {

@@ -4,7 +4,10 @@ import { pathFields, pathOf } from '../../sdk/typescript/src/byte-names.ts'
 import { reportLine } from '../output/terminal.ts'
 import { visibleLine } from '../output/visible-text.ts'
 
-/** Returns the kind of a FIFO, socket or device, which copies leave out: `block` for each device; null for other files. A pure function. */
+/**
+ * Returns the kind of a FIFO, socket or device, which copies omit, or null for any other file. `block` covers every device. A pure
+ * function.
+ */
 export function specialKindOf(
   found: Pick<Stats, 'isFIFO' | 'isSocket' | 'isBlockDevice' | 'isCharacterDevice'>,
 ): string | null {
@@ -29,7 +32,7 @@ export async function nameSpecialFiles(
 export class LeftOut {
   readonly #paths = new Map<string, string>()
 
-  /** Adds a path with its kind, such as `fifo`; once if it is added again. */
+  /** Adds a path with its kind, such as `fifo`. Keeps one entry if it is added twice. */
   add(path: string, kind: string): void {
     this.#paths.set(path, kind)
   }

@@ -4,7 +4,7 @@ import type { Owner } from './tar-headers.ts'
 
 /** A path below a directory of a box. */
 export interface RemoteEntry extends Owner {
-  /** Any kind that the API tells. */
+  /** Any kind that the API reports. */
   kind: string
   sizeBytes: number
   mode: number
@@ -15,13 +15,13 @@ export interface RemoteEntry extends Owner {
 
 export type RemoteTree = ReadonlyMap<string, RemoteEntry>
 
-/** What makes a directory of a box the same as one here. */
+/** The steps that make a directory of a box the same as a local one. */
 export interface SyncPlan {
   /** To be sent, each directory before what is in it. */
   send: LocalEntry[]
   /** To be deleted first, since something of another kind comes there. */
   replace: string[]
-  /** To be deleted in the end: paths that are not here, each with all that is in it. */
+  /** Paths to delete at the end, each with everything in it, because they do not exist locally. */
   remove: string[]
 }
 
@@ -29,11 +29,11 @@ export interface PlanOptions {
   /** Whether what is not here is deleted there. */
   removes: boolean
   isExcluded: Exclusion
-  /** Paths of files that have to be sent although size and time are the same. */
+  /** Paths of files to send although size and time are the same. */
   differing?: ReadonlySet<string>
 }
 
-/** Plans a round. A pure function. What is excluded is neither sent nor deleted, nor is a directory that holds such. */
+/** Plans a round. Neither sends nor deletes excluded paths, and does not delete a directory that holds one. A pure function. */
 export function planSync(local: readonly LocalEntry[], remote: RemoteTree, options: PlanOptions): SyncPlan {
   const send = local.filter((entry) => {
     return !isSame(entry, remote.get(entry.path)) || options.differing?.has(entry.path) === true
@@ -42,7 +42,9 @@ export function planSync(local: readonly LocalEntry[], remote: RemoteTree, optio
   return { send, replace, remove: options.removes ? removedPaths(local, remote, options.isExcluded) : [] }
 }
 
-/** Tells whether a file is the same by kind, size, time and mode; a directory by its mode, a link by its target. */
+/**
+ * Returns whether an entry is unchanged. Compares kind, size, time and mode of a file, the mode of a directory, and the target of a link.
+ */
 function isSame(local: LocalEntry, remote: RemoteEntry | undefined): boolean {
   if (remote === undefined || remote.kind !== local.kind) return false
   if (local.kind === 'symlink') return remote.target === shownTarget(local.target)
@@ -59,7 +61,7 @@ function isSameFile(local: LocalEntry, remote: RemoteEntry): boolean {
   return remote.sizeBytes === local.sizeBytes && remote.modifiedMs === local.modifiedMs
 }
 
-/** Tells whether unpacking an entry does not replace what is there: it replaces files and links, and takes directories as they are. */
+/** Returns whether an existing entry blocks unpacking. Unpacking replaces files and links, and keeps existing directories. */
 function isInTheWay(local: LocalEntry, remote: RemoteEntry | undefined): boolean {
   if (remote === undefined || remote.kind === local.kind) return false
   return local.kind === 'directory' || !['file', 'symlink'].includes(remote.kind)

@@ -20,17 +20,17 @@ export interface SyncOptions {
   to: string
   removes: boolean
   isExcluded: Exclusion
-  /** Whether files of the same size and time are told apart by what they hold. */
+  /** Whether to compare the content of files that have the same size and time. */
   comparesContent: boolean
-  /** Only tells what would be done. */
+  /** Only reports what would change. */
   isTrial: boolean
-  /** Told of bytes on their way. */
+  /** Called with the number of bytes as they are sent. */
   onBytes(bytes: number): void
   /** Called in each round for what is neither file, directory nor link, which is left out. */
   onLeftOut(path: string, kind: string): void
 }
 
-/** What a round did. */
+/** Result of a round. */
 export interface SyncResult {
   /** Paths below the directory. */
   sent: string[]
@@ -38,9 +38,9 @@ export interface SyncResult {
   bytes: number
 }
 
-/** Makes a directory of a box the same as one here, round by round. What the box has is listed once, and remembered. */
+/** Makes a directory of a box the same as a local one, round by round. Lists the box's files once, and remembers them. */
 export interface Sync {
-  /** @throws ApiError, ConnectionError, and Error for entries that the box refused: the next round lists anew */
+  /** @throws ApiError, ConnectionError, and Error for entries that the box refused. The next round then lists the box's files again */
   round(): Promise<SyncResult>
 }
 
@@ -178,6 +178,6 @@ function remoteEntryOf(file: AnswerOf<'statFile'>): RemoteEntry {
 const GONE = new Set(['file_not_found', 'not_a_directory'])
 const DELETIONS_AT_ONCE = 8
 const LIST_MAX = 10_000
-/** Of an entry, beside its content. */
+/** Size of an entry without its content. */
 const ENTRY_BYTES = 2048
 const HELD_BYTES = 4 * 1024 * 1024

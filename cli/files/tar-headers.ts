@@ -9,7 +9,7 @@ export interface Owner {
 
 /** The fields of an entry's header. */
 export interface TarFacts extends Owner, Pick<LocalEntry, 'kind' | 'mode' | 'modifiedMs' | 'target'> {
-  /** With a slash at its end for a directory; bytes that are not UTF-8 as `textOfBytes` reads them. */
+  /** Ends in a slash for a directory. `textOfBytes` decodes bytes that are not UTF-8. */
   name: string
   sizeBytes: number
   /** Further records of its pax header. */
@@ -17,7 +17,8 @@ export interface TarFacts extends Owner, Pick<LocalEntry, 'kind' | 'mode' | 'mod
 }
 
 /**
- * Encodes the header of an entry with time to the millisecond. A name of any bytes is kept: one of more than 100 is a long name of GNU,
+ * Encodes the header of an entry, with its time to the millisecond. Keeps a name of any bytes. A name over 100 bytes becomes a GNU long
+ * name,
  * which unlike pax need not be UTF-8. A pure function.
  */
 export function encodeHeader(facts: TarFacts): Buffer {

@@ -7,7 +7,7 @@ import { whileInterruptible } from '../output/interrupts.ts'
 export async function withTemporaryBeside<T>(path: string, work: (temporary: string) => Promise<T>): Promise<T> {
   const name = `.${basename(path)}.boxyard-${randomBytes(4).toString('hex')}`
   const temporary = join(dirname(path), name)
-  // Else the system would tell of a name that nobody has given.
+  // Otherwise the system's error would contain a name that the user never typed.
   if (!existsSync(dirname(path))) throw new Error(`There is no directory ${dirname(path)} on this machine.`)
   const remove = (): void => rmSync(temporary, { recursive: true, force: true })
   try {

@@ -23,7 +23,7 @@ export interface UploadTarget {
   onLeftOut(path: string, kind: string): void
 }
 
-/** Sends a file with its mode, or what comes on stdin (null): the box has all of it, or what it had before. */
+/** Sends a file with its mode, or stdin (null). The box gets all of it, or keeps what it had. */
 export async function sendFile(
   { box, path, parents, meter }: Pick<UploadTarget, 'box' | 'path' | 'parents' | 'meter'>,
   from: string | null,
@@ -36,8 +36,8 @@ export async function sendFile(
 }
 
 /**
- * Sends a file, which is read anew where it is sent again, or what comes on stdin (null), which cannot be.
- * @throws Error for stdin that the front does not take and that is gone by then, and those of `send`
+ * Sends a file, or stdin (null). Reads a file again to resend it, which is impossible for stdin.
+ * @throws Error if the front rejects stdin and its bytes are gone by then, and the errors of `send`
  */
 export async function sendBytes<T>(
   from: string | null,
@@ -53,7 +53,7 @@ export async function sendBytes<T>(
 
 function readAnew(from: string, meter: Meter): ReadableStream<Uint8Array> | SizedStream {
   const found = statSync(from)
-  // Files of /proc hold more than they tell, and pipes tell nothing.
+  // Files of /proc hold more than their reported size, and pipes report none.
   const sizeBytes = found.isFile() && found.size > 0 ? found.size : null
   const end = sizeBytes === null ? {} : { end: sizeBytes - 1 }
   const input = createReadStream(from, { highWaterMark: READ_BYTES, ...end })
@@ -76,8 +76,8 @@ async function* exactly(
 }
 
 /**
- * Sends a directory with modes and times, as files of root. Each file comes whole or not at all; those before an interruption stay.
- * A directory that is there keeps its mode. @throws Error if the box refused an entry, or has something else there
+ * Sends a directory with modes and times, as files of root. Each file arrives whole or not at all. Files sent before an interruption stay.
+ * An existing directory keeps its mode. @throws Error if the box refused an entry, or has something else there
  */
 export async function sendTree(target: UploadTarget, from: string): Promise<void> {
   const { boxyard, box, path, parents, meter } = target
@@ -88,7 +88,7 @@ export async function sendTree(target: UploadTarget, from: string): Promise<void
   const isThere = there !== null
   const into = isThere ? path : posix.dirname(path)
   if (!isThere) await checkDirectory({ boxyard, box, path, parents })
-  // A link to a directory stands for it.
+  // A link to a directory counts as that directory.
   const root = realpathSync(from)
   const itself = isThere ? null : describeLocal(root, '')
   const entries = [...(itself === null ? [] : [itself]), ...(await scanTree(root, target))]
@@ -113,7 +113,7 @@ async function sendEntries(
   { box, meter, into }: Pick<UploadTarget, 'box' | 'path' | 'meter'> & { into: string },
   entries: Pick<Packing, 'root' | 'entries' | 'prefix'>,
 ): Promise<void> {
-  // Loaded when it is needed: most verbs start without it.
+  // Loaded on demand, because most commands start without it.
   const { packEntries } = await import('./packing.ts')
   const archive = (): AsyncIterable<Uint8Array> => packEntries({ ...entries, ownerOf: () => ROOT })
   await unpackIn(box, into, () => ReadableStream.from(metered(archive(), meter)))

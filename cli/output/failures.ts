@@ -2,14 +2,13 @@ import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
-/** A command line that makes no sense: exit code 2. */
+/** An invalid command line, with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 /**
- * Prints an error for people, on stderr, and returns the exit code that it means. `placeOf` says where in the command line the
- * fault is that a JSON pointer tells of.
+ * Prints an error for people on stderr, and returns its exit code. `placeOf` maps a JSON pointer to the fault's place in the command line.
  */
 export function reportFailure(error: unknown, placeOf: (pointer: string) => string = (pointer) => pointer): number {
   const [first = '', ...more] = linesOf(error, placeOf)
@@ -30,14 +29,14 @@ function linesOf(error: unknown, placeOf: (pointer: string) => string): string[]
   return [pathText(error) ?? (error instanceof Error ? error.message : String(error))]
 }
 
-/** Says of a refused system call which path it was about, and why; null for another error. */
+/** Returns the path and reason of a failed system call, or null for another error. */
 function pathText(error: unknown): string | null {
   if (!(error instanceof Error && 'path' in error)) return null
   const text = systemText(error)
   return text === null ? null : `${String(error.path)}: ${text}`
 }
 
-/** What shows the limit that a request has met, by the code of its refusal. */
+/** Commands that show the limit of a refused request, by error code. */
 const WAYS: Readonly<Record<string, string>> = {
   permission_denied: 'To see what your token allows: boxyard me',
   quota_exceeded: 'To see limits and usage: boxyard quota, boxyard limits',

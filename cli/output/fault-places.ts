@@ -1,8 +1,9 @@
 import type { Verb, VerbFlags } from '../verbs/verb.ts'
 
 /**
- * Says in the words of a command line where a fault of its request is: the flag or the argument that gave the value, as `--ram-mb`
- * for `/config/ram_mb`, else the field for `--data`. A field for which no flag was `given` is one of `--data` where that was. A pure function.
+ * Returns the flag or argument that gave a faulty value of a request, such as `--ram-mb` for `/config/ram_mb`. Otherwise returns the field
+ * of
+ * `--data`. If `given` has `--data` and no flag for the field, the field belongs to `--data`. A pure function.
  */
 export function placeOf(
   pointer: string,
@@ -31,7 +32,7 @@ export function placeOf(
   return known.has('data') ? `${path.join('.')} of --data` : path.join('.')
 }
 
-/** Whether a flag may have given a value: it was typed, or `--data` was not. */
+/** Returns whether a flag can have given a value: the user typed the flag, or did not type `--data`. */
 function isGiven(name: string, given: VerbFlags): boolean {
   const [first = '', ...more] = name.split('-')
   const option = [first, ...more.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)].join('')

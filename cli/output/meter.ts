@@ -1,13 +1,13 @@
 import { isSeen, redrawLine } from './terminal.ts'
 
-/** Tells on stderr how many bytes have gone, and how fast, where that is a terminal. */
+/** Shows on stderr how many bytes have moved, and how fast, if stderr is a terminal. */
 export interface Meter {
   add(bytes: number): void
   /** Takes its line away. */
   end(): void
 }
 
-/** Begins to tell of a transfer of `totalBytes`, or of a number that nobody knows. */
+/** Starts the display of a transfer of `totalBytes`, or of unknown length. */
 export function createMeter(label: string, totalBytes: number | null): Meter {
   if (!isSeen()) return { add: () => undefined, end: () => undefined }
   const begun = performance.now()
@@ -27,7 +27,7 @@ export function createMeter(label: string, totalBytes: number | null): Meter {
   }
 }
 
-/** Passes on what comes, and tells the meter of it. */
+/** Passes on the pieces, and reports each to the meter. */
 export async function* metered(pieces: AsyncIterable<Uint8Array>, meter: Meter): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     meter.add(piece.length)

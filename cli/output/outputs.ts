@@ -5,8 +5,9 @@ import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
 /**
- * Stdout and stderr of this process, from its start to its exit. No other file ends the process: what was written is on its way in
- * the memory of Node.js where the reader of a pipe is slow, and `process.exit` drops it.
+ * Stdout and stderr of this process, from its start to its exit. Only this file ends the process. If the reader of a pipe is slow, Node.js
+ * still
+ * holds written bytes in memory, and `process.exit` drops them.
  */
 export class Outputs {
   readonly #failures = new Map<Name, Error>()
@@ -41,7 +42,7 @@ export class Outputs {
     process.exit(LOST_CODE)
   }
 
-  /** Says what went wrong with an output; null: nothing, or its reader left. */
+  /** Returns the failure of an output, or null if there is none or its reader left. */
   #fault(): string | null {
     for (const [name, error] of this.#failures)
       if (!('code' in error && error.code === 'EPIPE')) return `${name}: ${systemText(error) ?? error.message}`
@@ -55,14 +56,14 @@ async function flush(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Tells whether an output is a file or a device, but no terminal: Node.js writes to these at once. */
+/** Returns whether an output is a file or a device but not a terminal. Node.js writes to these synchronously. */
 function isWrittenAtOnce(name: Name): boolean {
   if (process[name].isTTY) return false
   const stat = fstatSync(FDS[name])
   return !stat.isFIFO() && !stat.isSocket()
 }
 
-/** Tells whether both lead to the same reader, as with `2>&1`. */
+/** Returns whether both outputs have the same reader, as with `2>&1`. */
 function areOne(): boolean {
   const [stdout, stderr] = NAMES.map((name) => fstatSync(FDS[name]))
   return stdout?.dev === stderr?.dev && stdout?.ino === stderr?.ino
@@ -86,5 +87,5 @@ const FDS = { stdout: 1, stderr: 2 } as const
 type Name = (typeof NAMES)[number]
 /** Exit code where output was lost: EX_IOERR of sysexits.h, which no other outcome has. */
 const LOST_CODE = 74
-/** Time for the work to end after its output broke. What still runs is a stream that nobody reads. */
+/** Time for the work to end after its output broke. Only a stream without a reader still runs then. */
 const GRACE_MS = 1000

@@ -5,8 +5,8 @@ import { commandsTerminal, escapeYaml, visibleJson, visibleLine } from './visibl
 export type OutputFormat = 'table' | 'json' | 'yaml' | 'name'
 
 /**
- * Prints what the API answered, on stdout: a list as a table, of `columns` where they are given, a resource as its fields, or as
- * `-o` says.
+ * Prints the API's answer on stdout. Prints a list as a table with `columns` if given, and a resource as its fields. `-o` selects another
+ * format.
  */
 export async function printAnswer(answer: unknown, format: OutputFormat, columns?: readonly string[]): Promise<void> {
   if (answer === undefined) return
@@ -25,7 +25,7 @@ export function printRows(rows: readonly Record<string, string>[]): void {
   if (first !== undefined) printTable(alignedText(Object.keys(first), rows))
 }
 
-/** Returns the elements of an answer that is a list; null for another. */
+/** Returns the elements of an answer that is a list, or null for another answer. */
 export function itemsOf(answer: unknown): unknown[] | null {
   if (Array.isArray(answer)) return answer as unknown[]
   if (!isRecord(answer)) return null

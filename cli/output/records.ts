@@ -7,8 +7,9 @@ type Row = Readonly<Record<string, unknown>>
 type TableOf = (columns: readonly string[], rows: readonly Row[]) => string
 
 /**
- * Returns what an answer holds for people: a line for each field, what has fields of its own below its name, lists of such as
- * tables, and bytes with a unit. A pure function, but for what `tableOf` does.
+ * Formats an answer for people. Prints a line for each field, nested fields below their name, lists of records as tables, and bytes with a
+ * unit.
+ * A pure function, except for what `tableOf` does.
  */
 export function recordText(record: Row, tableOf: TableOf): string {
   return linesOf(record, tableOf).join('\n')
@@ -44,7 +45,7 @@ function withSnapshots({ snapshots, ...row }: Row): Row[] {
   ]
 }
 
-/** Returns the text of a field that has no fields of its own; `-` for what is not there. A pure function. */
+/** Returns the text of a field that has no nested fields, or `-` if it is missing. A pure function. */
 export function cellText(key: string, value: unknown): string {
   if (value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0))
     return '-'
@@ -53,7 +54,7 @@ export function cellText(key: string, value: unknown): string {
   return visibleText(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-/** Tells whether a value has fields of its own to be told line by line. */
+/** Returns whether a value has nested fields to print line by line. */
 function isNested(value: unknown): value is Row | unknown[] {
   if (Array.isArray(value)) return value.some(isRow)
   return isRow(value) && Object.keys(value).length > 0

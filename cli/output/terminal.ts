@@ -2,8 +2,8 @@ import { styleText } from 'node:util'
 import { visibleText } from './visible-text.ts'
 
 /**
- * The one place that writes text to stdout and stderr: names, boxes and servers influence nearly all of it, and none of them may command
- * the user's terminal. Bytes of commands, logs and files are not text, and pass by it.
+ * The only place that writes text to stdout and stderr. Names, boxes and servers influence nearly all of it, and none of them may control
+ * the user's terminal. Bytes of commands, logs and files are not text, and bypass this.
  */
 export function printLine(text: string): void {
   process.stdout.write(`${visibleText(text)}\n`)

@@ -1,8 +1,8 @@
 import { formatBytes } from './meter.ts'
 
 /**
- * Returns an answer for people: every size in bytes, MiB or GiB as `1.5 MiB`, every time in seconds as `1h 30m`, other values as they
- * are. The name of a field says which it is, also before other words, as `unread_input_bytes_at_once`. A pure function.
+ * Formats an answer for people. Shows sizes in bytes, MiB or GiB as `1.5 MiB`, times in seconds as `1h 30m`, and other values unchanged.
+ * The name of a field shows its unit, even in the middle, as in `unread_input_bytes_at_once`. A pure function.
  */
 export function withUnits(value: unknown, field = ''): unknown {
   if (typeof value === 'number') return textOf(field, value)

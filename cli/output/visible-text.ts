@@ -6,12 +6,12 @@ export function visibleText(text: string): string {
   return text.replaceAll(COMMANDS, codeOf).replaceAll(ESCAPED_BYTES, byteOf)
 }
 
-/** The same for what must stay one line, such as a name in a list of names: tabs and new lines are shown, too. A pure function. */
+/** Does the same for text that must stay on one line, such as a name in a list. Also escapes tabs and new lines. A pure function. */
 export function visibleLine(text: string): string {
   return visibleText(text).replaceAll(/[\t\n]/g, codeOf)
 }
 
-/** Formats a value as JSON in which such characters are escaped, also those that JSON leaves as they are. A pure function. */
+/** Formats a value as JSON with such characters escaped, including those that JSON leaves unescaped. A pure function. */
 export function visibleJson(value: unknown, indent?: number): string {
   return escapeJson(JSON.stringify(value, null, indent))
 }

@@ -5,8 +5,9 @@ import { whileInterruptible } from './interrupts.ts'
 import { isSeen, redrawLine, reportLine } from './terminal.ts'
 
 /**
- * Waits for the end of an operation, an id or what `Operation-Location` says, and tells on a terminal how far it is. Whoever
- * interrupts that is told that it goes on. @throws ApiError with its problem if it failed
+ * Waits for the end of an operation, given by its id or `Operation-Location`, and shows its progress on a terminal. If the user interrupts
+ * it, reports
+ * that the operation continues. @throws ApiError with its problem if it failed
  */
 export async function followOperation(boxyard: Boxyard, location: string): Promise<Operation> {
   const id = location.slice(location.lastIndexOf('/') + 1)
@@ -32,7 +33,7 @@ export function progressLine({ kind, resource, progress }: Pick<Operation, 'kind
   return `Waiting for ${kind} of ${name}${progress === null ? '' : `: ${Math.floor(progress * 100)} %`}`
 }
 
-/** Does `work`, and tells what is waited for if it takes longer than a second. */
+/** Does `work`, and reports what it waits for if this takes longer than a second. */
 export async function tellIfSlow<T>(tell: (text: string) => void, what: string, work: () => Promise<T>): Promise<T> {
   const timer = setTimeout(() => tell(`Waiting: ${what.charAt(0).toLowerCase()}${what.slice(1)}`), SLOW_MS)
   try {

@@ -12,7 +12,10 @@ export interface Listener {
   take(socket: Socket): void | Promise<void>
 }
 
-/** Listens until Ctrl-C, then ends all connections; `tell` gets the port of each listener once it listens. @throws Error for a port that is taken */
+/**
+ * Listens until Ctrl-C, then ends all connections. Calls `tell` with the port of each listener once it listens. @throws Error if a port is
+ * in use
+ */
 export async function listenUntilInterrupted(
   listeners: readonly Listener[],
   tell: (listener: number, port: number) => void,
@@ -44,7 +47,7 @@ export async function joinPort(socket: Socket, { readable, writable }: PortStrea
   await pipeline(socket, port, socket)
 }
 
-/** Tells whether the error is that of a client that went away. */
+/** Returns whether the error only means that a client disconnected. */
 export function isLeaving(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }

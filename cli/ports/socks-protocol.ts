@@ -11,7 +11,7 @@ export const SOCKS_REPLY = {
 
 export type SocksReply = (typeof SOCKS_REPLY)[keyof typeof SOCKS_REPLY]
 
-/** Bytes that are no SOCKS5, or ask for what is not done; `reply` is what to answer before the end, null: nothing. */
+/** Bytes that are not SOCKS5, or an unsupported request. `reply` is the answer to send before closing, or null for none. */
 export class SocksError extends Error {
   override readonly name = 'SocksError'
   readonly reply: SocksReply | null
@@ -36,7 +36,7 @@ export interface ParsedSocks<T> {
 }
 
 /**
- * Parses the first message of a client: the methods of authentication that it knows. Null while bytes are missing. A pure function.
+ * Parses the first message of a client, which lists its authentication methods. Returns null while bytes are missing. A pure function.
  * @throws SocksError for another version, or no methods
  */
 export function parseGreeting(bytes: Uint8Array): ParsedSocks<readonly number[]> | null {
@@ -49,7 +49,7 @@ export function parseGreeting(bytes: Uint8Array): ParsedSocks<readonly number[]>
 }
 
 /**
- * Parses a request. Null while bytes are missing; a fault is told as soon as it is seen. A pure function.
+ * Parses a request. Returns null while bytes are missing, and reports a fault as soon as it sees one. A pure function.
  * @throws SocksError for anything but CONNECT to a name and a port
  */
 export function parseRequest(bytes: Uint8Array): ParsedSocks<SocksTarget> | null {
@@ -75,12 +75,12 @@ export function parseRequest(bytes: Uint8Array): ParsedSocks<SocksTarget> | null
   return { message: { host, port }, length }
 }
 
-/** Formats the answer to a greeting; null: none of its methods is taken. */
+/** Formats the answer to a greeting. Null means that the server accepts none of its methods. */
 export function formatMethod(method: typeof NO_AUTHENTICATION | null): Uint8Array {
   return Uint8Array.of(VERSION, method ?? 0xff)
 }
 
-/** Formats the answer to a request; the address that it was connected from is not told. */
+/** Formats the answer to a request, without the address that the connection came from. */
 export function formatReply(reply: SocksReply): Uint8Array {
   return Uint8Array.of(VERSION, reply, 0, IPV4, 0, 0, 0, 0, 0, 0)
 }

@@ -17,7 +17,7 @@ import {
   type SocksTarget,
 } from './socks-protocol.ts'
 
-/** Serves one client of SOCKS5 without authentication: connects it to the port of the box that it names, and carries bytes to the end. */
+/** Serves one SOCKS5 client without authentication. Connects it to the port of the box that it names, and forwards bytes to the end. */
 export async function serveSocks(
   socket: Socket,
   openBox: (host: string) => OpenedBox,
@@ -25,7 +25,7 @@ export async function serveSocks(
 ): Promise<void> {
   let target: SocksTarget | null = null
   let hasReplied = false
-  // Who says nothing holds no socket for long.
+  // Idle clients hold no socket for long.
   socket.setTimeout(HANDSHAKE_MS, () => socket.destroy())
   try {
     const methods = await read(socket, parseGreeting)
@@ -47,7 +47,7 @@ export async function serveSocks(
   }
 }
 
-/** Reads one message; bytes behind it stay for the next reader. */
+/** Reads one message, and leaves the bytes after it for the next reader. */
 async function read<T>(socket: Socket, parse: (bytes: Uint8Array) => ParsedSocks<T> | null): Promise<T> {
   let bytes: Buffer = Buffer.alloc(0)
   for (;;) {

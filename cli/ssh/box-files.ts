@@ -6,17 +6,17 @@ import { holdObject } from '../../sdk/typescript/src/held-answers.ts'
 import type { BoxAccount } from '../files/accounts.ts'
 import { followLinks, formatMode, orNull } from '../files/remote-path.ts'
 
-/** A file as the API tells of it. */
+/** A file as the API describes it. */
 export type BoxFile = AnswerOf<'statFile'>
 
-/** The disk that a path is on: what it may hold, and what it holds. */
+/** Limit and use of the disk that holds a path. */
 export interface FileSpace {
   limitBytes: number
   usedBytes: number
   isReadOnly: boolean
 }
 
-/** Attributes to give to a file; what is undefined stays. */
+/** Attributes to set on a file. Undefined ones do not change. */
 export interface FileChange {
   mode?: number | undefined
   uid?: number | undefined
@@ -26,7 +26,7 @@ export interface FileChange {
   sizeBytes?: number | undefined
 }
 
-/** A refusal, told to a client of SFTP by its kind. */
+/** A refusal. An SFTP client gets its kind. */
 export class FileError extends Error {
   override readonly name = 'FileError'
   readonly kind: 'denied' | 'unsupported' | 'failed'
@@ -38,8 +38,8 @@ export class FileError extends Error {
 }
 
 /**
- * Files of a box in the terms of SFTP. Paths are absolute; links at their ends are followed where that is said. What the API has no operation
- * for is done by a command of the box, as its user: chmod, chown, touch, truncate and ln. @throws ApiError, FileError
+ * Files of a box in the terms of SFTP. Paths are absolute. Methods follow a final link only if they say so. If the API has no operation for
+ * a change, a command in the box does it as its user: chmod, chown, touch, truncate and ln. @throws ApiError, FileError
  */
 export class BoxFiles {
   readonly #boxyard: Boxyard
@@ -59,7 +59,7 @@ export class BoxFiles {
     return this.#boxyard.call('statFile', { path: this.#at, query: pathFields(path) })
   }
 
-  /** Follows links; returns where they lead, and what is there. */
+  /** Follows links, and returns where they lead with the file there. */
   follow(path: string): Promise<{ path: string; file: BoxFile }> {
     return followLinks(path, (each) => this.lstat(each))
   }
@@ -77,7 +77,7 @@ export class BoxFiles {
     return { files, next }
   }
 
-  /** Makes an empty file; false if there is one. */
+  /** Creates an empty file. Returns false if one exists. */
   async create(path: string, mode: number): Promise<boolean> {
     const body = { ...pathFields(path), content: '', mode: formatMode(mode) }
     return this.#make(path, (headers) => this.#boxyard.call('writeFile', { path: this.#at, body, headers }))
@@ -122,7 +122,7 @@ export class BoxFiles {
     await this.#run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path])
   }
 
-  /** Returns what the disk of the box, or the volume, that a path is on may hold and holds: what `df` tells is of the whole pool. */
+  /** Returns limit and use of the disk or volume that holds a path. `df` only shows the whole pool. */
   space(path: string): Promise<FileSpace> {
     return spaceAt({ boxyard: this.#boxyard, box: this.#box }, path)
   }
@@ -140,7 +140,7 @@ export class BoxFiles {
     return { project: this.#box.project, name: this.#box.name }
   }
 
-  /** Writes a file that must not be there yet; false if there is one. */
+  /** Writes a file that must not exist yet. Returns false if it does. */
   async #make(path: string, write: (headers: Record<string, string>) => Promise<unknown>): Promise<boolean> {
     try {
       await write({ 'if-none-match': '*' })
@@ -194,7 +194,7 @@ function namesOfMove(from: string, to: string): CallInput<'moveFile'>['body'] {
   }
 }
 
-/** Returns a command whose arguments need not be UTF-8: a shell of the box makes those from their bytes. A pure function. */
+/** Returns a command whose arguments need not be UTF-8. A shell in the box restores them from their bytes. A pure function. */
 export function lineOf(command: readonly string[]): readonly string[] {
   if (command.every(isText)) return command
   const assigned = command.flatMap((text, index) => {

@@ -1,24 +1,28 @@
 import type { ServerChannel } from 'ssh2'
 
-/** A channel that a client opened: what it sends is read, and what is sent to it waits for its window. */
+/** A channel that a client opened, with flow control by its window. */
 export interface ClientChannel {
-  /** What the client sends, to the end of its direction. */
+  /** Bytes from the client, to the end of its direction. */
   input: AsyncIterable<Uint8Array>
-  /** Sends bytes, and waits until the client's window has taken them: a slow client holds up its own command alone. @throws Error once it is gone */
+  /**
+   * Sends bytes, and waits until the client's window has accepted them. A slow client only delays its own command. @throws Error once it is
+   * gone
+   */
   send(stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void>
-  /** Ends the direction to the client; the other goes on. */
+  /** Ends the direction to the client, and leaves the other open. */
   endOutput(): void
-  /** Closes the channel; with an exit code where it is that of a command. */
+  /** Closes the channel, with the exit code if it ran a command. */
   close(exitCode?: number): void
 }
 
 /**
- * Makes a channel of ssh2's. One send at a time, of either stream: ssh2 keeps what the window did not take in one place for each
- * stream, does not clear it, and would send it again when the other stream waits.
+ * Wraps a channel of ssh2. Allows one send at a time for both streams. ssh2 keeps the bytes that the window did not accept in one place for
+ * each
+ * stream, does not clear it, and would resend them when the other stream waits.
  */
 export function createClientChannel(channel: ServerChannel, gone: AbortSignal): ClientChannel {
   const waiting = channel as ServerChannel & WaitingChunks
-  // What comes of a write to a client that is gone is told by `send`.
+  // `send` reports the result of a write to a client that is gone.
   channel.on('error', () => undefined)
   channel.stderr.on('error', () => undefined)
   let fail: ((error: Error) => void) | null = null

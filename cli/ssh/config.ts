@@ -8,8 +8,8 @@ import { ensureClientKey, restoreKnownHosts, type SshPaths, writeWhole } from '.
 
 /**
  * Formats the configuration of OpenSSH for the hosts `*.boxyard`. A pure function.
- * @param program what starts this program, word by word
- * @param version what `ssh -V` prints; an option that this version does not know would end ssh for every host
+ * @param program the words that start this program
+ * @param version the output of `ssh -V`, because an option that this version does not know would end ssh for every host
  */
 export function formatSshConfig(
   { clientKey, knownHosts }: Pick<SshPaths, 'clientKey' | 'knownHosts'>,
@@ -41,7 +41,7 @@ export function formatSshConfig(
 }
 
 /**
- * Writes the client key, lost lines of the known hosts, and the configuration, without a change where they are up to date; returns
+ * Writes the client key, lost lines of the known hosts, and the configuration, and changes nothing that is up to date. Returns
  * the configuration. `tell` reports a client key that was replaced.
  */
 export function writeSshFiles(paths: SshPaths, program: readonly string[], tell: (message: string) => void): string {
@@ -52,14 +52,14 @@ export function writeSshFiles(paths: SshPaths, program: readonly string[], tell:
   return config
 }
 
-/** Makes the user's OpenSSH configuration include ours; returns its path, and whether it was changed. */
+/** Includes our configuration in the user's OpenSSH configuration. Returns its path, and whether it changed. */
 export function includeSshConfig({ config }: SshPaths): { path: string; isChanged: boolean } {
   const path = join(homedir(), '.ssh/config')
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   const line = `Include "${config}"`
   if (text.split('\n').some((each) => each.trim() === line)) return { path, isChanged: false }
-  // First, since an Include behind a Host is for that host alone. A link to a file elsewhere stays one.
+  // At the top, because an Include after a Host applies only to that host. A link to a file elsewhere stays a link.
   const target = existsSync(path) ? realpathSync(path) : path
   writeWhole(target, `${line}\n\n${text}`, existsSync(path) ? statSync(path).mode & 0o777 : 0o600)
   return { path, isChanged: true }

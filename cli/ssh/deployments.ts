@@ -4,10 +4,11 @@ import { UsageError } from '../output/failures.ts'
 import { writeWhole } from './keys.ts'
 
 /**
- * Checks that a host name leads to the deployment that it led to before, which OpenSSH cannot: its other end is a program of this
- * machine. A name that the user's own choice leads elsewhere, by a login, a flag or the environment, is reported; one that a
- * `.boxyard` file leads elsewhere is refused. `names` is the path of the file that remembers them.
- * @throws UsageError for the latter
+ * Checks that a host name still leads to the same deployment. OpenSSH cannot check this, because its other end is a program of this
+ * machine.
+ * Reports a change by the user's own choice: a login, a flag or the environment. Refuses a change by a `.boxyard` file.
+ * `names` is the path of the file that remembers the deployments.
+ * @throws UsageError for a change by a `.boxyard` file
  */
 export function checkDeployment(
   host: string,

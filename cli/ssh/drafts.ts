@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Names of files of this machine, where what is written to a box is gathered. */
+/** Paths of local files that buffer writes to a box. */
 export interface Drafts {
   /** Returns a path where nothing is yet. */
   newPath(): string
@@ -11,7 +11,7 @@ export interface Drafts {
   remove(): void
 }
 
-/** Creates a place for drafts once one is needed: on disk, where the `/tmp` of this machine may be memory. */
+/** Creates a directory for drafts on first use. It is on disk, because `/tmp` of this machine can be memory. */
 export function createDrafts(): Drafts {
   let directory: string | null = null
   const place = tmpdir() === '/tmp' && existsSync('/var/tmp') ? '/var/tmp' : tmpdir()

@@ -3,7 +3,7 @@ import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import type { PortStream } from '../../sdk/typescript/src/port-stream.ts'
 import { type ClientChannel, createClientChannel } from './channels.ts'
 
-/** A connection that a client wants: what `ssh -L` makes for each of its own. */
+/** A connection that a client requests, as `ssh -L` does for each of its own. */
 export interface ForwardRequest {
   host: string
   port: number
@@ -34,7 +34,7 @@ export async function serveForward(request: ForwardRequest, { box, hostName, gon
     tell(`port ${port}: ${error instanceof Error ? error.message : String(error)}`)
     return request.reject()
   }
-  // Undefined where the client has gone meanwhile.
+  // Undefined if the client has gone.
   const accepted = request.accept() as ServerChannel | undefined
   if (gone.aborted || accepted === undefined) return stream.close()
   const left = new AbortController()
@@ -43,7 +43,7 @@ export async function serveForward(request: ForwardRequest, { box, hostName, gon
   await join(createClientChannel(accepted, isOver), stream, isOver)
 }
 
-/** Carries bytes both ways until both directions have ended; what breaks off one ends the other. */
+/** Forwards bytes both ways until both directions have ended. A break of one direction ends the other. */
 async function join(channel: ClientChannel, { readable, writable }: PortStream, gone: AbortSignal): Promise<void> {
   const writer = writable.getWriter()
   const reader = readable.getReader()

@@ -8,7 +8,7 @@ export interface SshGuest {
   boxyard: Boxyard
   box: BoxHandle
   drafts: Drafts
-  /** Opens channels to the client's agent; null if that cannot be done. */
+  /** Opens channels to the client's agent. Null if that is not possible. */
   openAgent: AgentOpener | null
   user(): string
   account(): Promise<BoxAccount>

@@ -8,12 +8,12 @@ import { ensureKey, faultOf, publicKeyText } from './private-keys.ts'
 
 /** Files of ours for OpenSSH, beside the logins. */
 export interface SshPaths {
-  /** What `~/.ssh/config` includes. */
+  /** The file that `~/.ssh/config` includes. */
   config: string
   knownHosts: string
-  /** Directory of the private keys of the server end, which `ssh-proxy` is: one for each deployment. */
+  /** Directory of the private host keys of `ssh-proxy`, one for each deployment. */
   hostKeys: string
-  /** Private key of the client end, which OpenSSH is told of. */
+  /** Private key of the client, named in the configuration of OpenSSH. */
   clientKey: string
   /** Which deployment each host name led to last. */
   names: string
@@ -37,15 +37,15 @@ export function sshPathsOf(environment: NodeJS.ProcessEnv): SshPaths {
   }
 }
 
-/** Makes the client key if it is missing or cannot be read, and returns it; reports the latter. */
+/** Creates the client key if it is missing or unreadable, and returns it. Reports an unreadable one. */
 export function ensureClientKey({ clientKey }: SshPaths, tell: (message: string) => void): string {
   mkdirSync(dirname(clientKey), { recursive: true, mode: 0o700 })
   return ensureKey(clientKey, { comment: 'boxyard client', tell })
 }
 
 /**
- * Adds host keys that the known hosts lack, as where that file was deleted. Leaves out one that cannot be read: the next connection
- * to its deployment replaces it.
+ * Adds host keys that the known hosts lack, for example because that file was deleted. Skips an unreadable one, which the next connection
+ * to its deployment replaces.
  */
 export function restoreKnownHosts({ hostKeys, knownHosts }: SshPaths): void {
   const names = existsSync(hostKeys) ? readdirSync(hostKeys).filter((name) => name.endsWith(KEY_END)) : []
@@ -54,9 +54,10 @@ export function restoreKnownHosts({ hostKeys, knownHosts }: SshPaths): void {
 }
 
 /**
- * Reads the keys for a deployment. Its host key is made, and added to the known hosts, when a box of it is first reached: OpenSSH
- * reads them after the server's first line. Replaces keys that cannot be read, and reports it: OpenSSH reads the client key when it
- * signs, after that line too. @throws UsageError if there is no client key
+ * Reads the keys for a deployment. Creates its host key, and adds it to the known hosts, at the first connection to one of its boxes.
+ * OpenSSH
+ * reads the known hosts after the server's first line. Replaces unreadable keys, and reports this. OpenSSH reads the client key when it
+ * signs, also after that line. @throws UsageError if there is no client key
  */
 export function readSshKeys(paths: SshPaths, url: string, tell: (message: string) => void): SshKeys {
   if (!existsSync(paths.clientKey)) throw new UsageError('First: boxyard ssh-config --install')
@@ -70,7 +71,7 @@ export function readSshKeys(paths: SshPaths, url: string, tell: (message: string
   return { hostKey, clientKey: ensureClientKey(paths, tell) }
 }
 
-/** Writes a file whole, or leaves what is there; for its owner alone unless `mode` says otherwise. */
+/** Writes a file whole, or leaves the existing one. Only its owner can access it unless `mode` differs. */
 export function writeWhole(path: string, text: string, mode = 0o600): void {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, text, { mode })

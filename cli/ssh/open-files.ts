@@ -16,14 +16,14 @@ export interface OpenBoxFile {
   change(change: FileChange): Promise<void>
   /** Where something was written, the file has it afterwards, whole and durable. */
   close(): Promise<void>
-  /** Closes it, and sends nothing: the file stays as it was. */
+  /** Closes it without sending, so that the file stays unchanged. */
   leave(): Promise<void>
   /** Makes the file in the box, if it is opened to be made and is not there yet, for others that ask for its path. */
   appear(): Promise<void>
 }
 
 /**
- * Opens a file to read: its bytes come as one stream, which is begun anew where a client goes elsewhere, and where it broke off if the
+ * Opens a file to read. Its bytes come as one stream. Restarts the stream if a client seeks elsewhere, or if the stream broke off and the
  * file is still the same.
  */
 export async function openToRead(
@@ -79,13 +79,13 @@ export interface WriteOpening {
   content: 'new' | 'kept' | 'replaced'
   /** Whether all writes go to its end. */
   isAppended: boolean
-  /** Where to gather the bytes on this machine. */
+  /** Local file that buffers the bytes. */
   draftPath: string
 }
 
 /**
- * Opens a file to write, or to read and write. Clients write pieces anywhere, and the API whole files: the bytes are gathered on
- * disk here, and sent when the file is closed. A small file that is replaced costs one request, which also makes it.
+ * Opens a file to write, or to read and write. Clients write pieces anywhere, but the API takes whole files. Buffers the bytes on local
+ * disk, and sends them when the file is closed. Replacing a small file takes one request, which also creates it.
  */
 export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: WriteOpening): Promise<OpenBoxFile> {
   const { path, content, isAppended, draftPath } = opening
@@ -123,7 +123,7 @@ export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: Writ
     write: async (offset, bytes) => {
       isChanged = true
       const at = isAppended ? await sizeOf() : offset
-      // What is wrong with its path is told before the rest of a large file comes.
+      // Reports a fault of its path before the rest of a large file arrives.
       if (at + bytes.length > TOLD_EARLY_BYTES) await appear()
       await writeAll(draft, bytes, at)
     },
@@ -152,7 +152,7 @@ export async function openToWrite(box: BoxHandle, files: BoxFiles, opening: Writ
   }
 }
 
-/** A small file as bytes, which are sent again where that is needed; of a larger one only pieces are held. */
+/** Returns a small file as bytes, which can be resent. Holds only pieces of a larger one. */
 async function bytesOf(path: string, sizeBytes: number): Promise<Uint8Array | ReadableStream<Uint8Array>> {
   if (sizeBytes <= HELD_MAX_BYTES) return readFile(path)
   return Readable.toWeb(createReadStream(path, { highWaterMark: PIECE_BYTES })) as ReadableStream<Uint8Array>
@@ -178,7 +178,7 @@ async function discard(draft: FileHandle, path: string): Promise<void> {
 
 /** A stream that is read by length. */
 interface ByteCursor {
-  /** Of the file that it is of; null behind its end. */
+  /** Entity tag of the file, or null after its end. */
   readonly etag: string | null
   offset(): number
   /** Returns the next bytes, fewer only at the end. */
@@ -214,7 +214,7 @@ function cursorOf(stream: ReadableStream<Uint8Array>, start: number, etag: strin
   }
 }
 
-/** What a client passes over is read rather than asked for anew. */
+/** Reads and discards up to this many skipped bytes instead of starting another request. */
 const SKIPPED_MAX_BYTES = 1024 * 1024
 const HELD_MAX_BYTES = 4 * 1024 * 1024
 const TOLD_EARLY_BYTES = 256 * 1024

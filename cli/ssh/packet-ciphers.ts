@@ -4,10 +4,11 @@ import type { Connection } from 'ssh2'
 import { createPacketDecipher, isSlowDecipher, type PacketDecipher } from './packet-decipher.ts'
 
 /**
- * Makes the AES-GCM of a connection of ssh2 several times as quick; to be called after each key exchange. ssh2 makes a cipher for each packet
- * of 32 KiB, for which Node.js takes a key object in a microsecond, but bytes only after two exceptions. Packets of the client may be as
- * long as OpenSSH makes them: a long command is one. Returns false, and changes
- * nothing, where ssh2 does not have the private parts of its version 1.17.
+ * Makes the AES-GCM of an ssh2 connection several times as fast. Call it after each key exchange. ssh2 creates a cipher for each packet
+ * of 32 KiB. Node.js accepts a key object for this in a microsecond, but accepts bytes only after two exceptions. Packets of the client may
+ * be as
+ * long as OpenSSH makes them, such as a long command. Returns false, and changes
+ * nothing, if ssh2 lacks the private parts of its version 1.17.
  */
 export function quickenCiphers(client: Connection, transport: Writable): boolean {
   const protocol = (client as Connection & WithProtocol)._protocol
@@ -23,7 +24,7 @@ function isSlow(cipher: PacketCipher | undefined): cipher is SlowCipher {
   return Buffer.isBuffer(key) && Buffer.isBuffer(nonce) && name.endsWith('-gcm')
 }
 
-/** Encrypts packets in the place of ssh2's `AESGCMCipherNative`, of which it takes keys and counters over (RFC 5647 as OpenSSH has it). */
+/** Encrypts packets in place of ssh2's `AESGCMCipherNative`, and takes over its keys and counters (RFC 5647 as OpenSSH implements it). */
 function createPacketCipher(transport: Writable, slow: SlowCipher): PacketCipher {
   const key = createSecretKey(slow._encKey)
   const nonce = Buffer.from(slow._encIV)
@@ -77,12 +78,12 @@ function createPadding(): (sizeBytes: number) => Uint8Array {
   }
 }
 
-/** Gives memory back at once that nobody else has; otherwise the engine collects it, with the whole heap. */
+/** Frees memory at once if no other object uses it. Otherwise the engine collects it, with the whole heap. */
 function release({ buffer, length }: Buffer<ArrayBuffer>): void {
   if (buffer.byteLength === length && 'transfer' in buffer) buffer.transfer(0)
 }
 
-/** What ssh2 asks of a cipher. */
+/** Interface that ssh2 expects of a cipher. */
 interface PacketCipher {
   outSeqno: number
   allocPacket(payloadBytes: number): Buffer

@@ -1,9 +1,9 @@
 import { type CipherGCMTypes, createDecipheriv, createSecretKey, type DecipherGCM } from 'node:crypto'
 
-/** What ssh2 asks of a decipher of packets. */
+/** Interface that ssh2 expects of a packet decipher. */
 export interface PacketDecipher {
   inSeqno: number
-  /** What takes each payload; ssh2 sets it anew for each key exchange. */
+  /** Consumes each payload. ssh2 sets it again for each key exchange. */
   _onPayload(payload: Buffer): boolean | number | undefined
   /** Reads `data` from `at` on, and returns where it stopped if not at the end. @throws Error for a packet that is none */
   decrypt(data: Buffer, at: number, end: number): number | undefined
@@ -31,8 +31,8 @@ export function isSlowDecipher(decipher: object | undefined): decipher is SlowDe
 }
 
 /**
- * Decrypts packets in the place of ssh2's `AESGCMDecipherNative` (RFC 5647 as OpenSSH has it). ssh2 takes 35,000 bytes at most, and a
- * command is one packet: this takes what OpenSSH sends.
+ * Decrypts packets in place of ssh2's `AESGCMDecipherNative` (RFC 5647 as OpenSSH implements it). ssh2 accepts at most 35,000 bytes, and a
+ * command is one packet. This accepts what OpenSSH sends.
  */
 export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   const key = createSecretKey(slow._decipherKey)
@@ -41,7 +41,7 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   const tag = Buffer.alloc(TAG_BYTES)
   /** Bytes of the packet that were read, of all its parts. */
   let read = 0
-  /** Bytes between the length and the tag; 0: the length was not read yet. */
+  /** Bytes between the length and the tag. 0 until the length is known. */
   let bytes = 0
   let plain: Buffer = NO_BYTES
   let gcm: DecipherGCM | null = null

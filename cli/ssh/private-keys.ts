@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import ssh2 from 'ssh2'
 import { encodeString } from './wire-types.ts'
 
-/** What a key is kept with. */
+/** What belongs to a stored key. */
 export interface KeptKey {
   comment: string
   /** Is called with a new key before other programs can find it, and may be called twice for one. */
@@ -47,8 +47,9 @@ export function publicKeyText(privateKey: string): string {
 }
 
 /**
- * Makes an Ed25519 key in the form of OpenSSH (PROTOCOL.key), without a passphrase. ssh2 can make keys too, but drops zeros that a
- * public key begins with: one in 256 cannot be read.
+ * Creates an Ed25519 key in OpenSSH's format (PROTOCOL.key), without a passphrase. ssh2 can also create keys, but drops leading zeros of
+ * the
+ * public key, so that one in 256 is unreadable.
  */
 export function makeSshKey(comment: string): string {
   const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
@@ -58,7 +59,7 @@ export function makeSshKey(comment: string): string {
 /** Formats the 32 bytes of each half of an Ed25519 key in the form of OpenSSH. */
 export function formatSshKey(secret: Uint8Array, open: Uint8Array, comment: string): string {
   const publicBlob = Buffer.concat([encodeString(ED25519), encodeString(open)])
-  // The same twice: with a passphrase, it shows whether that was right.
+  // The same value twice. With a passphrase, it shows whether the passphrase was right.
   const check = randomBytes(4)
   const privateBlob = Buffer.concat([
     check,
@@ -88,8 +89,8 @@ function makeFirst(path: string, kept: KeptKey): void {
 }
 
 /**
- * Replaces a key that cannot be read. `<path>.next` is the new key for all programs that replace it at the same time: the one that
- * made it may end before it has its name, and the others finish for it.
+ * Replaces an unreadable key. `<path>.next` is the new key for all programs that replace it at the same time. If the program that
+ * created it ends before it renames the file, the others finish for it.
  */
 function replace(path: string, kept: KeptKey): void {
   const next = `${path}.next`

@@ -18,23 +18,24 @@ export interface SshServed {
   /** The name that the client has reached the box by. */
   hostName: string
   keys: SshKeys
-  /** The users of the box, which are read while both ends shake hands; rejects if there is no such box. */
+  /** The users of the box, read during the handshake. Rejects if the box does not exist. */
   passwd: Promise<string>
-  /** Tells the person before the client what the protocol has no words for. */
+  /** Reports to the user of the client what the protocol cannot express. */
   tell(message: string): void
 }
 
 /**
- * Speaks the server's side of SSH on a stream, for one connection to a box: nothing listens, and nothing runs in the box but what
- * the client asks for. Lets the client key of ours in, and nobody else. Returns once the stream has closed.
- * @throws ApiError, ConnectionError if there is no such box
+ * Speaks the server's side of SSH on a stream, for one connection to a box. Nothing listens, and the box only runs what the client asks
+ * for.
+ * Accepts only our client key. Returns once the stream has closed.
+ * @throws ApiError, ConnectionError if the box does not exist
  */
 export async function serveSsh(transport: Duplex, served: SshServed): Promise<void> {
   const { keys, passwd } = served
   const gone = new AbortController()
   const drafts = createDrafts()
   let refusal: Error | null = null
-  // Nobody is let in before it is known.
+  // Accepts no client before it is known.
   passwd.catch((error: unknown) => {
     refusal = error instanceof Error ? error : new Error(String(error))
     transport.destroy()
@@ -42,7 +43,7 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
   const clientKey = parsePrivateKey(keys.clientKey)
   const server = new ssh2.Server({
     hostKeys: [keys.hostKey],
-    // Processors have AES; ChaCha20 is slower by far without native code.
+    // CPUs have AES instructions, and ChaCha20 is far slower without native code.
     algorithms: { cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com'] },
     // As sshd: a client that was suspended is not cut off.
     keepaliveInterval: NEVER_MS,
@@ -55,7 +56,7 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
   await closed
   gone.abort()
   drafts.remove()
-  // Its type is that of the assignment above, which is made by another turn.
+  // TypeScript infers the type from the assignment above, which runs in another turn of the event loop.
   if (refusal !== null) throw refusal as Error
 }
 
@@ -67,7 +68,7 @@ interface ClientDeps {
   gone: AbortSignal
 }
 
-// Forwards to the client, of ports and X11, are refused by ssh2 itself: nobody here asks for them.
+// ssh2 itself refuses forwards to the client, of ports and X11. This server never asks for them.
 function serveClient(client: Connection, { served, transport, clientKey, drafts, gone }: ClientDeps): void {
   const { boxyard, box, hostName, passwd, tell } = served
   let user = 'root'
@@ -79,7 +80,7 @@ function serveClient(client: Connection, { served, transport, clientKey, drafts,
     user: () => user,
     account: async () => accountOf(await passwd, user),
   }
-  // ssh2 would only end its direction, and OpenSSH wait for ever.
+  // ssh2 would only end its direction, and OpenSSH would wait forever.
   client.on('error', ({ level, message }: Error & { level?: string }) => {
     if (level !== 'socket' && !gone.aborted) tell(`The connection is closed: ${message}`)
     transport.destroy()

@@ -7,7 +7,7 @@ import { type ClientChannel, createClientChannel } from './channels.ts'
 import type { SshGuest } from './guest.ts'
 import { serveSftp } from './sftp.ts'
 
-/** Serves a session of a client: a command, a shell or SFTP, until it ends or `gone`. */
+/** Serves a session of a client (a command, a shell or SFTP) until it ends or `gone`. */
 export function serveSession(session: Session, guest: SshGuest, gone: AbortSignal): void {
   const left = new AbortController()
   const isOver = AbortSignal.any([gone, left.signal])
@@ -45,7 +45,7 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
     const channel = createClientChannel(accepted, isOver)
     void runCommand(channel, { guest, asked, line, gone: isOver, started: (made) => (stream = made) })
   }
-  // Accepted at once: a client may end its input, and so the session, right after it has asked.
+  // Accepts at once, because a client may end its input, and thereby the session, right after its request.
   session.on('exec', (accept, _reject, { command }) => run(accept(), command))
   session.on('shell', (accept) => run(accept(), null))
   session.on('sftp', (accept) => {
@@ -138,7 +138,7 @@ async function passInput({ input }: ClientChannel, stream: TerminalStream): Prom
     for await (const bytes of input) await stream.write(bytes)
     await stream.endInput()
   } catch {
-    // The command has ended, or the client is gone: its output tells.
+    // The command has ended, or the client is gone, as its output shows.
   }
 }
 
@@ -150,7 +150,7 @@ async function sendSignal({ boxyard, box }: SshGuest, { id }: TerminalStream, na
   const signal = SIGNALS.find((each) => each === `SIG${name}`)
   if (id === null || signal === undefined) return
   const path = { project: box.project, name: box.name, exec: id }
-  // A command that has ended meanwhile takes none.
+  // A command that has ended by now takes no signal.
   await boxyard.call('signalExec', { path, body: { signal } }).catch(() => undefined)
 }
 

@@ -6,7 +6,7 @@ import type { SftpServer } from './sftp-server.ts'
 import type { SftpReply } from './sftp-text.ts'
 import { encodeString } from './wire-types.ts'
 
-/** Tells the client of the extensions in the first answer, where ssh2 tells of its version alone. To be called before anything is sent. */
+/** Announces the extensions in the first answer, because ssh2 sends only its version. Call it before anything is sent. */
 export function announceExtensions(sftp: SFTPWrapper): void {
   const inside = sftp as unknown as SftpInside
   const { _protocol: protocol, outgoing } = inside
@@ -30,7 +30,7 @@ export function serveExtension(server: SftpServer, name: string, data: Uint8Arra
   return extension.serve(server, path, other)
 }
 
-/** Extensions of OpenSSH (PROTOCOL, section 4), by their names; each takes one path or two. */
+/** Extensions of OpenSSH (PROTOCOL, section 4), by their names. Each takes one path or two. */
 const EXTENSIONS: Readonly<Record<string, Extension>> = {
   'posix-rename@openssh.com': { version: '1', serve: (server, from, to) => server.replace(from, to) },
   'hardlink@openssh.com': { version: '1', serve: (server, target, path) => server.hardLink(path, target) },
@@ -50,7 +50,7 @@ function withExtensions(version: Buffer): Buffer {
   return packet
 }
 
-/** Reads strings with their lengths before them, as far as they are whole. */
+/** Reads complete strings, each preceded by its length. */
 function stringsOf(data: Uint8Array): string[] {
   const bytes = Buffer.from(data)
   const texts: string[] = []

@@ -6,13 +6,13 @@ import type { SftpReply } from './sftp-text.ts'
 /** A directory that a client reads. */
 export interface ReadDirectory {
   path: string
-  /** What is known and was not sent yet. */
+  /** Entries that are known but not sent yet. */
   names: FileEntry[]
-  /** Where the next page begins: null is the first one, undefined is behind the last. */
+  /** Where the next page begins: null for the first page, undefined after the last. */
   next: string | null | undefined
 }
 
-/** What a client of SFTP has open. @throws FileError for a handle that is none, or of the other kind */
+/** Open files and directories of an SFTP client. @throws FileError for a handle that is invalid or of the other kind */
 export interface SftpHandles {
   checkRoom(): void
   addFile(file: OpenBoxFile): SftpReply
@@ -21,7 +21,7 @@ export interface SftpHandles {
   directory(handle: Buffer): ReadDirectory
   /** Makes the files that are open to be made, for a request that names one by its path. */
   appearAll(): Promise<void>
-  /** Forgets a handle; returns its file, or null for a directory. */
+  /** Removes a handle, and returns its file, or null for a directory. */
   take(handle: Buffer): OpenBoxFile | null
   leaveAll(): Promise<void>
 }
@@ -61,7 +61,7 @@ export function createSftpHandles(): SftpHandles {
       open.delete(number)
       return 'file' in one ? one.file : null
     },
-    // Each tells of its own failure when it is closed.
+    // Each reports its own failure when it is closed.
     appearAll: async () => void (await Promise.allSettled(files().map((file) => file.appear()))),
     leaveAll: async () => {
       const left = files()

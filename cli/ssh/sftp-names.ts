@@ -6,7 +6,7 @@ import { encodeNumber, encodeString } from './wire-types.ts'
 export interface SftpInside {
   _protocol: { exitStatus(channel: number, code: number): void; channelData(channel: number, bytes: Buffer): void }
   outgoing: { id: number; state: string; window: number; packetSize: number }
-  /** What waits until the client has room. */
+  /** Packets that wait until the client's window opens. */
   _buffer: Buffer[]
   _waitWindow: boolean
   /** Called once there is room. */
@@ -32,13 +32,13 @@ export function readNamesAsBytes(sftp: SFTPWrapper): void {
   })
 }
 
-/** Answers with names, whose bytes need not be UTF-8: those ssh2 would replace. */
+/** Answers with names, which need not be UTF-8. ssh2 would replace such bytes. */
 export function sendNames(sftp: SFTPWrapper, id: number, names: FileEntry[]): void {
   if (names.every(({ filename, longname }) => isText(filename) && isText(longname))) return void sftp.name(id, names)
   sendPacket(sftp, namesPacket(id, names))
 }
 
-/** Sends an answer that ssh2 has no call for, after those that wait: a packet with its length before it. */
+/** Sends an answer that ssh2 has no call for, after the waiting ones. A packet begins with its length. */
 export function sendPacket(sftp: SFTPWrapper, packet: Buffer): void {
   const inside = sftp as unknown as SftpInside
   inside._buffer.push(packet)

@@ -11,7 +11,7 @@ import { type OpenBoxFile, openToRead, openToWrite } from './open-files.ts'
 import { createSftpHandles, type SftpHandles } from './sftp-handles.ts'
 import { attributesOf, entryOf, nameOf, type SftpReply } from './sftp-text.ts'
 
-/** Attributes that a client gives: what it leaves out is undefined. */
+/** Attributes that a client sends, or undefined if it omits them. */
 export type GivenAttributes = { [Name in keyof Attributes]?: Attributes[Name] | undefined }
 
 /** The requests of SFTP (draft-ietf-secsh-filexfer-02), called one after another. @throws ApiError, ConnectionError, FileError */
@@ -30,15 +30,15 @@ export interface SftpServer {
   remove(path: string, kind: 'directory' | 'other'): Promise<SftpReply>
   makeDirectory(path: string, attrs: GivenAttributes): Promise<SftpReply>
   rename(from: string, to: string): Promise<SftpReply>
-  /** Renames as rename(2) does: a file that has the new name is replaced, at once. */
+  /** Renames as rename(2) does, and atomically replaces a file with the new name. */
   replace(from: string, to: string): Promise<SftpReply>
   realPath(path: string): Promise<SftpReply>
   readLink(path: string): Promise<SftpReply>
   link(path: string, target: string): Promise<SftpReply>
   hardLink(path: string, target: string): Promise<SftpReply>
-  /** Tells how much the disk that a path is on holds, and may hold. */
+  /** Returns use and limit of the disk that holds a path. */
   space(path: string): Promise<SftpReply>
-  /** Lets go of all that is open; files that were written and not closed stay as they were. */
+  /** Releases everything that is open. Files that were written but not closed stay unchanged. */
   leave(): Promise<void>
 }
 
@@ -95,7 +95,7 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
       await files.rename(absolute(from), absolute(to), { overwrite: true })
       return OK
     },
-    // By the text alone: what a client calls is the path that its user has typed.
+    // Uses only the text, because the client asks about the path that its user has typed.
     realPath: async (path) => ({ kind: 'names', names: [nameOf(posix.resolve(absolute(path)))] }),
     readLink: async (path) => {
       const { target, size_bytes: sizeBytes } = await files.lstat(absolute(path))
@@ -116,7 +116,7 @@ function createPathRequests(files: BoxFiles, absolute: (path: string) => string)
   }
 }
 
-/** Returns the same requests, for which files that are being written are in the box, as they are for other programs. */
+/** Returns the same requests, but first makes the files that are being written appear in the box, as other programs would see them. */
 function afterFilesAppeared(requests: PathRequests, handles: SftpHandles): PathRequests {
   const later = Object.entries(requests).map(([name, request]) => [
     name,
@@ -180,7 +180,7 @@ function createOpener(guest: SshGuest, files: BoxFiles): Opener {
   }
 }
 
-/** Returns the status, and what is said of it, that an error is told as. */
+/** Returns the status code and message for an error. */
 export function statusOf(error: unknown): { code: number; message: string } {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof FileError) return { code: CODES[error.kind], message }

@@ -16,7 +16,7 @@ export type SftpReply =
 export function spacePacket(id: number, { limitBytes, usedBytes, isReadOnly }: FileSpace): Buffer {
   const blocks = Math.floor(limitBytes / BLOCK_BYTES)
   const free = Math.max(0, Math.floor((limitBytes - usedBytes) / BLOCK_BYTES))
-  // Files are not counted: as statvfs(3) tells it of btrfs.
+  // Files are not counted, as statvfs(3) reports for btrfs.
   const files = [0, 0, 0]
   const numbers = [BLOCK_BYTES, BLOCK_BYTES, blocks, free, free, ...files, 0, isReadOnly ? 1 : 0, NAME_BYTES]
   const body = Buffer.alloc(5 + numbers.length * 8)
@@ -43,7 +43,7 @@ export function entryOf(file: BoxFile): FileEntry {
   return { filename, longname: [...columns, ...numbers, ...date, filename].join(' '), attrs: attributesOf(file) }
 }
 
-/** Returns a name alone, for the answers that are one. */
+/** Returns a name without attributes, for answers that consist of one. */
 export function nameOf(filename: string): FileEntry {
   return { filename, longname: filename, attrs: {} as Attributes }
 }

@@ -6,12 +6,13 @@ import { createSftpServer, type SftpServer, statusOf } from './sftp-server.ts'
 import { type SftpReply, spacePacket } from './sftp-text.ts'
 
 /**
- * Serves SFTP (version 3) on the files of a box, until the client ends it or `gone`. One request after another, since their effects
- * are to be seen in that order; how many are on their way at once is the client's own bound.
+ * Serves SFTP (version 3) on the files of a box, until the client ends it or `gone`. Handles one request after another, because their
+ * effects
+ * must be visible in that order. The client limits how many requests it sends at once.
  */
 export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal): void {
   const ready = guest.account().then((account) => createSftpServer(guest, account))
-  // Each request tells of it.
+  // Each request reports it.
   ready.catch(() => undefined)
   let last: Promise<void> = Promise.resolve()
   const answer = (id: number, handle: (server: SftpServer) => Promise<SftpReply>): void => {
@@ -71,7 +72,7 @@ function send(sftp: SFTPWrapper, id: number, reply: SftpReply): void {
   }
 }
 
-// Ssh2 tells no exit status of SFTP, without which the client takes the end for a loss.
+// ssh2 sends no exit status for SFTP, without which the client would report a lost connection.
 function end(sftp: SFTPWrapper): void {
   const { _protocol: protocol, outgoing } = sftp as unknown as SftpInside
   if (outgoing.state === 'open') protocol.exitStatus(outgoing.id, 0)

@@ -20,7 +20,7 @@ export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'std
     },
   })
   gatherWrites(transport)
-  // Nobody reads any more.
+  // The reader has left.
   stdout.on('error', () => transport.destroy())
   stdin.on('error', () => transport.destroy()).once('end', () => transport.push(null))
   stdin.on('data', (bytes: Buffer) => {
@@ -31,7 +31,7 @@ export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'std
   return transport
 }
 
-/** Passes what is written in one turn on as one: ssh2 writes each packet in three parts. */
+/** Joins what is written in one turn of the event loop, because ssh2 writes each packet in three parts. */
 function gatherWrites(transport: Duplex): void {
   const write = transport.write.bind(transport) as (...args: unknown[]) => boolean
   transport.write = (...args: unknown[]): boolean => {

@@ -1,8 +1,9 @@
 import { TOPICS } from './groups.ts'
 
 /**
- * Other words for verbs, which people know from elsewhere or from earlier versions, and the words of the verb. They work wherever the
- * verb does. The help lists the verb only.
+ * Other names for commands, which users know from elsewhere or from earlier versions, and the names that they map to. They work wherever
+ * the
+ * command does. The help lists only the command.
  */
 export const ALIASES: Readonly<Record<string, string>> = {
   delete: 'rm',
@@ -15,10 +16,10 @@ export const ALIASES: Readonly<Record<string, string>> = {
   start: 'resume',
   whoami: 'me',
 }
-/** The same for the second word of a verb, and for a third. */
+/** The same for the second word of a command, and for a third. */
 const SECOND_ALIASES: Readonly<Record<string, string>> = { delete: 'rm', inspect: 'info', list: 'ls' }
 
-/** Puts the words of verbs where their aliases stand in a command line. A pure function. */
+/** Replaces aliases in a command line with the words of their commands. A pure function. */
 export function withoutAliases(args: readonly string[]): string[] {
   const first = wordAt(args, 0)
   if (first === null) return [...args]
@@ -31,7 +32,7 @@ export function withoutAliases(args: readonly string[]): string[] {
   return words[first] === 'volume' && named[second] === 'snapshot' ? inSnapshots(named, second, words[second]) : named
 }
 
-/** Reads `snapshot BOX [NAME]`, as of earlier versions, as `snapshot create BOX [NAME]`; what was `typed` as `snapshots` makes none. */
+/** Reads `snapshot BOX [NAME]` of earlier versions as `snapshot create BOX [NAME]`, except if the user `typed` `snapshots`. */
 function inSnapshots(words: readonly string[], group: number, typed: string | undefined): string[] {
   const next = wordAt(words, group + 1)
   const rest = words.slice(group + 1)
@@ -40,7 +41,7 @@ function inSnapshots(words: readonly string[], group: number, typed: string | un
   return isOld ? words.toSpliced(group + 1, 0, 'create') : [...words]
 }
 
-/** Returns the place of the next word, behind flags that every command has; null behind others. */
+/** Returns the index of the next word after global flags, or null after other flags. */
 function wordAt(args: readonly string[], from: number): number | null {
   for (let at = from; at < args.length; at++) {
     const text = args[at] ?? ''
@@ -58,7 +59,7 @@ function replaceAt(words: readonly string[], at: number, aliases: Readonly<Recor
 }
 
 const OF_VOLUME = { ...SECOND_ALIASES, restore: 'snapshot restore', snapshots: 'snapshot' }
-/** Words behind `snapshot`: any other is the box or volume of an earlier version's command line. */
+/** Words after `snapshot`. Any other word is the box or volume of an earlier version's command line. */
 const SNAPSHOT_WORDS: ReadonlySet<string> = new Set([
   'create',
   'ls',

@@ -21,7 +21,7 @@ import { UPDATE_VERBS } from './update.ts'
 import { URL_VERBS } from './urls.ts'
 import type { Verb } from './verb.ts'
 
-/** Returns all verbs, in the order of the help. */
+/** Returns all commands, in the order of the help. */
 export function allVerbs(): Verb[] {
   const special = [
     ...[LOGIN_VERBS, BOX_VERBS, UPDATE_VERBS, REMOVE_VERBS, EXEC_VERBS, LOGS_VERBS, TOP_VERBS],

@@ -60,10 +60,14 @@ const list: Verb = {
   },
 }
 
-/** The verbs of bases that are more than one operation. */
+/** The commands of bases that are more than one operation. */
 export const BASE_VERBS: readonly Verb[] = [create, list]
 
-/** Asks for a base of what the service can reach by itself. Returns the operation that goes on; null: it is there. */
+/**
+ * Requests a base from a source that the service can reach without the client. Returns the operation that is still running, or null if the
+ * base
+ * exists.
+ */
 async function ask({ boxyard, project, tell }: VerbContext, name: string, flags: VerbFlags): Promise<string | null> {
   const { box, snapshot, image, shared } = flags
   tell(`Creating ${name} from ${String(image ?? box)}`)
@@ -108,5 +112,5 @@ async function sendArchive(context: VerbContext, { name, file, flags }: ArchiveT
   }
 }
 
-/** Who looks at a terminal is shown how far it is from the beginning, and not after the wait of the service. */
+/** Shows progress on a terminal from the beginning, not only after the service's wait. */
 const AT_ONCE = { wait_seconds: 0 }

@@ -39,13 +39,14 @@ export const DATA_FLAG = ['-d, --data <json>', 'more fields as JSON (@FILE reads
 export type BoxChanges = CallInput<'updateBox'>['body']
 type NewBox = Omit<CallInput<'createBox'>['body'], 'name' | 'environment' | 'tags'>
 
-/** Reads the settings that flags and `--data` give; maps by key are not among them. @throws UsageError */
+/** Reads the settings of flags and `--data`, without maps by key. @throws UsageError */
 export function settingsFrom(flags: VerbFlags): BoxChanges {
   return merged(givenJson(flags), fieldsFrom(SETTINGS, flags))
 }
 
 /**
- * Reads what a new box has: what the request that makes it takes, what only a change of it sets, and the flags of `update` that set
+ * Reads the settings of a new box: the fields of the create request, the fields that only an update can set, and the flags of `update` that
+ * set
  * the latter. @throws UsageError
  */
 export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges; later: string[] } {
@@ -87,7 +88,7 @@ function givenJson({ data }: VerbFlags): Record<string, unknown> {
   return typeof data === 'string' ? jsonFrom(data) : {}
 }
 
-/** Adds the fields of flags to those of `--data`, also within objects. */
+/** Adds the fields of flags to the fields of `--data`, also within objects. */
 function merged(given: Record<string, unknown>, flags: Record<string, unknown>): Record<string, unknown> {
   const isObject = (value: unknown): value is object =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -145,10 +145,10 @@ const events: Verb = {
 
 const STATUSES = ['pending', 'running', 'stopped', 'unknown'] as const
 
-/** The verbs of boxes. */
+/** The commands of boxes. */
 export const BOX_VERBS: readonly Verb[] = [create, list, fork, restart, wait, events]
 
-/** Makes a box of what the flags say, and prints it once it runs. Who does not wait for that is told that it goes on. */
+/** Creates a box from the flags, and prints it once it runs. If the user interrupts the wait, reports that the creation continues. */
 async function makeBox(context: VerbContext, named: { name: string; fork?: string }, flags: VerbFlags): Promise<void> {
   const { boxyard, project, tell } = context
   const { name } = named
@@ -173,7 +173,7 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
   }
 }
 
-/** Says of a box that is being made what becomes of it, and which flags nobody sets any more. A pure function. */
+/** Explains what happens to a box whose creation continues, and which flags are no longer applied. A pure function. */
 export function goesOn(name: string, later: readonly string[]): string {
   const told = `boxyard: the service still creates ${name}. Run boxyard wait ${name}, or boxyard rm ${name}`
   if (later.length === 0) return told

@@ -1,23 +1,23 @@
-/** What a command prints for people of the resource that it made or changed; `info` and `-o json` print all. */
+/** Fields of a created or changed resource that a command prints for people. `info` and `-o json` print all. */
 export interface Brief {
-  /** Fields that are printed if they have a value; `a.b` is field `b` of `a`, and is called `b`. */
+  /** Fields that are printed if they have a value. `a.b` is field `b` of `a`, and prints as `b`. */
   fields: readonly string[]
-  /** The operation that reads the resource, where the answer is an operation that goes on. */
+  /** The operation that reads the resource, if the answer is an operation that still runs. */
   get: 'getBox' | 'getVolume' | 'getService'
 }
 
 const BOX = ['name', 'status', 'state.message', 'url']
-/** Of a box. */
+/** Brief of a box. */
 export const BOX_BRIEF: Brief = { fields: BOX, get: 'getBox' }
-/** Of a box that was published. */
+/** Brief of a published box. */
 export const URL_BRIEF: Brief = { fields: [...BOX, 'url_settings.auth', 'port', 'published_domains'], get: 'getBox' }
-/** Of a box that is leased. */
+/** Brief of a leased box. */
 export const LEASE_BRIEF: Brief = { fields: [...BOX, 'lease_until'], get: 'getBox' }
-/** Of a box whose volumes have changed. */
+/** Brief of a box whose volumes have changed. */
 export const MOUNT_BRIEF: Brief = { fields: ['name', 'status', 'data_mounts'], get: 'getBox' }
-/** Of a data volume. */
+/** Brief of a data volume. */
 export const VOLUME_BRIEF: Brief = { fields: ['name', 'size_gb', 'tags'], get: 'getVolume' }
-/** Of a service. */
+/** Brief of a service. */
 export const SERVICE_BRIEF: Brief = { fields: ['name', 'state', 'message', 'active_url'], get: 'getService' }
 
 /** Returns the fields of a brief that have a value. A pure function. */

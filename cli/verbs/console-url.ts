@@ -22,5 +22,5 @@ const consoleUrl: Verb = {
   },
 }
 
-/** The verb of the web console. */
+/** The command of the web console. */
 export const CONSOLE_URL_VERBS: readonly Verb[] = [consoleUrl]

@@ -92,12 +92,12 @@ const cat: Verb = {
   },
 }
 
-/** The verbs that copy files. */
+/** The commands that copy files. */
 export const COPY_VERBS: readonly Verb[] = [copy, cat]
 
 interface CopyOptions {
   isOneOfSeveral: boolean
-  /** Whether a source that is a link stands for what it leads to. */
+  /** Whether to copy the target of a source that is a link. */
   follows: boolean
   leftOut: LeftOut
 }
@@ -184,7 +184,7 @@ async function withMeter(
   }
 }
 
-/** Returns false once nobody reads it. */
+/** Returns false once the reader has left. */
 async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<boolean> {
   for await (const piece of bytes) if (!(await writeBytes(process.stdout, piece))) return false
   return true

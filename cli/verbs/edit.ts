@@ -43,7 +43,7 @@ const edit: Verb = {
   },
 }
 
-/** The verb that edits files of boxes. */
+/** The command that edits files of boxes. */
 export const EDIT_VERBS: readonly Verb[] = [edit]
 
 interface TaggedContent {

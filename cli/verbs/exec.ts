@@ -52,7 +52,7 @@ const exec: Verb = {
     if (flags['tty'] === true && !process.stdin.isTTY)
       throw new UsageError('-t: needs a terminal as stdin. Without a terminal, use only -i, which forwards stdin.')
     const { id, code } = await runStreamed({ box, tell }, command, flags)
-    // It was killed: by whom, its record tells.
+    // The command was killed, and its record shows by whom.
     if (code !== KILLED || flags['timeout'] === undefined || id === null) return code
     const { status } = await boxyard.call('getExec', { path: { project: project(), name, exec: id } })
     return status === 'timed_out' ? tellTimeOut(flags) : code
@@ -93,10 +93,10 @@ const consoleVerb: Verb = {
   },
 }
 
-/** The verbs that run commands. */
+/** The commands that run programs. */
 export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
 
-/** Says that the time was over, and returns the exit code of that, as of timeout(1). */
+/** Reports the timeout, and returns its exit code, as timeout(1) does. */
 function tellTimeOut(flags: VerbFlags): number {
   reportLine(`boxyard: timed out after ${quantityOf('seconds', 'timeout', flags['timeout'])} s`)
   return TIMED_OUT
@@ -119,15 +119,15 @@ async function runStreamed(
 
 interface Talk {
   isTerminal: boolean
-  /** The byte that leaves; null: none. */
+  /** The byte that detaches, or null for none. */
   leavesBy: number | null
   hasInput?: boolean
 }
 
-/** Connects this process's streams to those of the command, and returns its exit code. */
+/** Connects this process's streams to the streams of the command, and returns its exit code. */
 async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput = true }: Talk): Promise<number> {
   const { stdout, stderr } = process
-  // Opened when it is asked for: a command without input starts without.
+  // Opened on demand, because a command without input starts without it.
   const stdin = hasInput ? process.stdin : null
   const isRaw = isTerminal && stdin?.isTTY === true
   let hasLeft = false
@@ -144,8 +144,9 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
     )
   }
   let isOver = false
-  // Where the input is no terminal, what runs in one is told of its end as by a person: again and again, since a program that sets its
-  // terminal drops what was typed before.
+  // If the input is not a terminal, sends Ctrl-D to a command that runs in one, as a user would. Repeats it, because a program that sets
+  // its
+  // terminal drops earlier input.
   const typeEnd = async (): Promise<void> => {
     while (!isOver) {
       await stream.write(Buffer.of(CTRL_D)).catch(() => undefined)
@@ -189,7 +190,7 @@ function requestOf(flags: VerbFlags): {
   }
 }
 
-/** Tells whether the service, or the way to it, is away for now. */
+/** Returns whether the service, or the way to it, is temporarily unavailable. */
 function isAway(error: unknown): boolean {
   return error instanceof ConnectionError || (error instanceof ApiError && AWAY.has(error.status))
 }
@@ -207,7 +208,7 @@ function textOf(value: unknown): string | undefined {
 const KILLED = 137
 const TIMED_OUT = 124
 const CTRL_BRACKET = 0x1d
-/** Longer than a shell takes to set its terminal, and shorter than anybody waits. */
+/** Longer than a shell needs to set its terminal, and shorter than a user's wait. */
 const END_AGAIN_MS = 1_000
 const CTRL_D = 0x04
 const AWAY = new Set([502, 503, 504])

@@ -2,7 +2,7 @@ import { plainVerb } from './plain.ts'
 import { PLAIN_VERBS } from './table.ts'
 import type { Verb } from './verb.ts'
 
-/** Returns the verbs whose first word is this, in the order of the help, and loads no others. */
+/** Returns the commands with this first word, in the order of the help, and loads no others. */
 export async function findVerbs(word: string): Promise<Verb[]> {
   const sources = SOURCES.filter(([words]) => words.split(' ').includes(word))
   const special = await Promise.all(sources.map(([, load]) => load()))
@@ -14,7 +14,7 @@ function firstWord(words: string): string {
   return words.split(' ')[0] ?? ''
 }
 
-/** First words of the verbs that are more than one operation each, and what loads them. */
+/** First words of the commands that are more than one operation each, and the functions that load them. */
 const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly Verb[]>])[] = [
   ['login logout use context', async () => (await import('./login.ts')).LOGIN_VERBS],
   ['create fork ls restart wait events', async () => (await import('./box.ts')).BOX_VERBS],

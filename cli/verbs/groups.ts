@@ -1,4 +1,4 @@
-/** First words of verbs, by what they are for, in the order of the help and of the reference. */
+/** First words of commands by topic, in the order of the help and the reference. */
 export const GROUPS: readonly (readonly [title: string, words: string])[] = [
   ['Boxes', 'create ls info update stop resume restart wait fork rm lease publish unpublish url open'],
   [
@@ -16,7 +16,7 @@ export const GROUPS: readonly (readonly [title: string, words: string])[] = [
   ['This command line', 'login logout use context api completion'],
 ]
 
-/** Compares verbs by their place in the help: by group, and by the order in that. */
+/** Compares commands by group and by their order in it, as the help lists them. */
 export function byHelp({ words: one }: { words: string }, { words: other }: { words: string }): number {
   return placeOfWord(one) - placeOfWord(other)
 }
@@ -26,7 +26,7 @@ function placeOfWord(words: string): number {
   return all.indexOf(words.split(' ')[0] ?? '')
 }
 
-/** Returns the title of the group of a verb. @throws Error for one of none */
+/** Returns the title of a command's group. @throws Error for a command without a group */
 export function groupOf(words: string): string {
   const [first = ''] = words.split(' ')
   const group = GROUPS.find(([, members]) => members.split(' ').includes(first))
@@ -34,7 +34,7 @@ export function groupOf(words: string): string {
   return group[0]
 }
 
-/** What the verbs of a first word are about, of those that have a second one. */
+/** Topics of the first words that have second words. */
 export const TOPICS: Readonly<Record<string, string>> = {
   backup: 'Backups of data volumes',
   base: 'Bases to create boxes from',

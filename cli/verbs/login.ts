@@ -108,7 +108,7 @@ const select: Verb = {
   },
 }
 
-/** The verbs of logins. */
+/** The commands of logins. */
 export const LOGIN_VERBS: readonly Verb[] = [login, logout, use, list, select]
 
 async function ask(message: string): Promise<string> {
@@ -132,19 +132,19 @@ async function readStdin(): Promise<string> {
   return text
 }
 
-/** Returns the origin of a URL; without a scheme HTTPS is meant, but of this machine, which no network is on the way to. */
+/** Returns the origin of a URL. The default scheme is HTTPS, or HTTP for this machine, because no network lies between. */
 function originOf(text: string): string {
   const scheme = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/.test(text) ? 'http' : 'https'
   try {
     const { origin, protocol } = new URL(text.includes('://') ? text : `${scheme}://${text}`)
     if (protocol === 'http:' || protocol === 'https:') return origin
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new UsageError(`[url]: must be a URL such as https://boxes.example, not "${text}".`)
 }
 
-/** Throws what came of asking a service at `url`: of one that does not speak TLS in other words than OpenSSL's. */
+/** Throws the error of a request to a service at `url`. If the service does not speak TLS, uses clearer words than OpenSSL's. */
 function retold(url: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ConnectionError) || !isNoTls(error)) throw error
@@ -159,7 +159,7 @@ function isNoTls(error: Error): boolean {
   return error.cause instanceof Error && isNoTls(error.cause)
 }
 
-/** What OpenSSL calls an answer that is no TLS. */
+/** OpenSSL's codes for an answer that is not TLS. */
 const NO_TLS: ReadonlySet<string> = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
-/** The context of whom has not logged in: it has neither address nor token, since those of this host change. */
+/** The context of a user who has not logged in. It has no address and no token, because this host's address and token change. */
 const LOCAL = 'local'

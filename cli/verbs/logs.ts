@@ -36,12 +36,12 @@ const logs: Verb = {
   },
 }
 
-/** The verb that prints logs. */
+/** The command that prints logs. */
 export const LOGS_VERBS: readonly Verb[] = [logs]
 
 interface LogOptions {
   name: string
-  /** Lines before the end to begin at; null: at the beginning. */
+  /** Number of lines before the end at which to begin. Null for the beginning. */
   lines: number | null
   isFollowed: boolean
 }
@@ -96,7 +96,7 @@ async function* piecesOfCommand(
   if (isFollowed) yield* followExec(boxyard, { project: project(), name, exec, offsets, onMissing: tellMissing })
 }
 
-/** Reads what is kept of a stream, in pieces; of a command that runs up to now. */
+/** Reads the stored output of a stream, in pieces. For a running command, ends at the current output. */
 async function* keptOf(
   boxyard: VerbContext['boxyard'],
   path: { project: string; name: string; exec: string },
@@ -113,7 +113,7 @@ async function* keptOf(
   }
 }
 
-// Always, and not only on a terminal: what is printed is not all.
+// Always reported, not only on a terminal, because the printed output is incomplete.
 function tellMissing(source: string, bytes: number): void {
   reportLine(`boxyard: skipped ${bytes.toLocaleString('en')} bytes of ${source} that are no longer kept.`)
 }
@@ -129,7 +129,7 @@ export function lastLines(bytes: Buffer, lines: number): Buffer {
   return bytes.subarray(at + 1)
 }
 
-/** Returns false once nobody reads it. */
+/** Returns false once the reader has left. */
 async function printPiece({ stream, bytes }: OutputPiece, format: OutputFormat): Promise<boolean> {
   const isObject = format === 'json' || format === 'yaml'
   const target = isObject || stream === 'stdout' ? process.stdout : process.stderr

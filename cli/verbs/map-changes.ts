@@ -8,7 +8,7 @@ import type { VerbFlags } from './verb.ts'
 interface MapFlags {
   /** The field of the resource. */
   field: 'environment' | 'tags'
-  /** The flag that sets keys, as the program calls it; likewise the others. */
+  /** The flag that sets keys, as the program calls it. The other fields follow the same pattern. */
   set: string
   unset: string
   replace: string
@@ -34,9 +34,10 @@ export const TAG_MAP_FLAGS = [
 type Fields = Partial<Record<MapFlags['field'], Record<string, string> | null>>
 
 /**
- * Updates a resource whose maps the API replaces whole: changes keys of what the resource has, and begins again if it has changed since
- * it was read. `given` has the maps of `--data`, in the place of those that the resource has. @throws UsageError for keys that cannot be
- * changed so; Error where the maps cannot be read
+ * Updates a resource whose maps the API replaces whole. Changes keys of the current maps, and restarts if the resource has changed since
+ * the
+ * read. `given` holds the maps of `--data`, which replace the current ones. @throws UsageError for keys that it cannot
+ * change in this way; Error if it cannot read the maps
  */
 export async function updateMaps(
   { maps, flags, given }: { maps: readonly MapFlags[]; flags: VerbFlags; given: Fields },
@@ -54,7 +55,7 @@ export async function updateMaps(
   for (let attempt = 1; ; attempt++) {
     const { body, headers } = await read()
     const etag = strongEtag(headers)
-    // As of a box whose host is away: what is known of it has no maps.
+    // For example, the cached state of a box whose host is unreachable has no maps.
     if (etag === null) throw new Error(unreadable(maps))
     try {
       await write(changesOf({ ...body, ...given }), { 'if-match': etag })

@@ -58,7 +58,7 @@ const health: Verb = {
   },
 }
 
-/** Further verbs. */
+/** Other commands. */
 export const MORE_VERBS: readonly Verb[] = [api, health]
 
 function isJson({ headers }: Response): boolean {

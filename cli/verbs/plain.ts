@@ -11,39 +11,40 @@ import { tagFilterOf } from './tag-filters.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
- * A verb that is one operation: its arguments go into the path where that has them, else into the body, or the query of a GET. Flags
- * are fields of the same: `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`; `a.b` is
+ * A command that is one operation. Its arguments go into the path if that has them, otherwise into the body, or into the query of a GET.
+ * Flags
+ * are fields of the same. `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`. `a.b` is
  * field `b` of `a`.
  */
 export interface PlainVerb {
   words: string
   operation: OperationId
-  /** Such as `<name> [box]`; `<volume=name>` is shown as `<volume>` and fills `name`, `.name` that of the body. */
+  /** Such as `<name> [box]`. `<volume=name>` is shown as `<volume>` and fills `name`. `.name` fills `name` of the body. */
   args?: string
   fields?: readonly string[]
-  /** What its help tells beyond the summary of the operation. */
+  /** Help text beyond the summary of the operation. */
   details?: string
   /** In the place of one that repeats the arguments. */
   examples?: readonly string[]
   /** Columns of the table of its list. */
   columns?: readonly string[]
-  /** What is printed for people in the place of all fields. */
+  /** Replaces the default example, which repeats the arguments. */
   brief?: Brief
-  /** Writes the answer for people; other formats have it as it is. */
+  /** Rewrites the answer for people. Other formats get it unchanged. */
   forPeople?(answer: unknown): unknown
   /** Whether `--project` selects, of what is read of all projects. */
   selectsProject?: boolean
   /** Whether it needs a flag that says what to change. */
   requiresChange?: boolean
-  /** What to do where the list is empty, for who looks at it. */
+  /** Advice for people if the list is empty. */
   whenEmpty?: string
   /** Makes of the arguments what the operation takes. @throws UsageError */
   arrange?(given: readonly string[], context: VerbContext): readonly string[] | Promise<readonly string[]>
-  /** Says what the answer means beyond its fields, on stderr; null: nothing. */
+  /** Explains on stderr what the answer means beyond its fields, or returns null for nothing. */
   remark?(answer: unknown, given: readonly string[], context: VerbContext): Promise<string | null> | string | null
 }
 
-/** Makes the verb of a row. */
+/** Creates the command of a row. */
 export function plainVerb(row: PlainVerb): Verb {
   const { words, operation, args = '', fields = [], arrange = (given) => given } = row
   const { method, summary } = OPERATIONS[operation]
@@ -135,15 +136,16 @@ export function jsonFrom(text: string): Record<string, unknown> {
   }
 }
 
-/** Refuses a number that is too large to be sent again: JSON would have null, which is no limit. @throws UsageError */
+/** Rejects a number that is too large to resend. JSON would hold null, which means no limit. @throws UsageError */
 function finiteOnly(key: string, value: unknown): unknown {
   if (typeof value !== 'number' || Number.isFinite(value)) return value
   throw new UsageError(`--data: the number at "${key}" is too large.`)
 }
 
 /**
- * Calls an operation, waits for what goes on after its answer, prints it, of a list all pages, and returns what it printed. Tells
- * on a terminal what takes long, and what to do where a list is empty.
+ * Calls an operation, waits for work that continues after its answer, prints the answer with all pages of a list, and returns what it
+ * printed.
+ * On a terminal, reports slow work, and what to do if a list is empty.
  */
 export async function callAndPrint(
   context: VerbContext,
@@ -151,7 +153,7 @@ export async function callAndPrint(
   { input, columns, whenEmpty, brief, forPeople }: { input: object } & ShownAnswer,
 ): Promise<unknown> {
   const { boxyard, format, tell } = context
-  // The table decides at run time which operation it is, so that no type can tell what it takes.
+  // The table selects the operation at run time, so no type can describe its input.
   const callAny = boxyard.callFully as unknown as (id: OperationId, input: object) => Promise<FullAnswer<unknown>>
   const call = (more: object): Promise<FullAnswer<unknown>> =>
     tellIfSlow(tell, OPERATIONS[operation].summary, () => callAny(operation, { ...input, ...more }))
@@ -197,13 +199,13 @@ interface Page {
 interface Field {
   /** As the flag is called. */
   flag: string
-  /** What it fills. */
+  /** The field that it fills. */
   name: string
   kind: string
   meaning: string
 }
 
-/** Reads `flag=name:kind meaning`, of which all but the name may be left out. */
+/** Parses `flag=name:kind meaning`. Everything but the name is optional. */
 function readField(field: string): Field {
   const [, flag = '', name = flag, kind = 'text', meaning = ''] =
     /^([a-z_]+)(?:=([a-z_.]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []

@@ -51,7 +51,7 @@ const proxy: Verb = {
   },
 }
 
-/** The verbs that reach ports. */
+/** The commands that reach ports. */
 export const PORT_VERBS: readonly Verb[] = [portForward, proxy]
 
 function portsOf(text: string): { local: number; port: number } {
@@ -67,7 +67,7 @@ async function carry(socket: Socket, box: BoxHandle, port: number): Promise<void
     await joinPort(socket, await box.connect(port))
   } catch (error) {
     if (!socket.destroyed || !isLeaving(error)) tellError(`port ${port}`, error)
-    // Tells the client of an error, not of an end.
+    // Makes the client see an error rather than an end.
     socket.resetAndDestroy()
   }
 }

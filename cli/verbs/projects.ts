@@ -25,7 +25,7 @@ const list: Verb = {
   },
 }
 
-/** The verb of projects. */
+/** The command of projects. */
 export const PROJECT_VERBS: readonly Verb[] = [list]
 
 type Project = AnswerOf<'listProjects'>['projects'][number]

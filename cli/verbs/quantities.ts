@@ -1,9 +1,6 @@
 import { UsageError } from '../output/failures.ts'
 
-/**
- * Reads a quantity of a flag: a number in the unit that its flag has, or with a unit as people write it, such as `2g`, `512m`, `1h30m`
- * or `30d`. @throws UsageError
- */
+/** Reads a quantity of a flag: a number in the flag's unit, or with a unit, such as `2g`, `512m`, `1h30m` or `30d`. @throws UsageError */
 export function quantityOf(kind: QuantityKind, flag: string, value: unknown): number {
   const { units, unit, precision, examples } = KINDS[kind]
   const text = String(value).trim().toLowerCase()
@@ -26,8 +23,9 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
 }
 
 /**
- * Reads a number without a unit; null for what is none, or none that JSON can tell: it has null for numbers that are too large, which
- * the service reads as no limit, and 0 for those that are too small. A pure function.
+ * Parses a number without a unit. Returns null if it is not a number, or if JSON cannot hold it. JSON holds null for numbers that are too
+ * large,
+ * which the service reads as no limit, and 0 for those that are too small. A pure function.
  */
 export function finiteNumberOf(text: string): number | null {
   const number = Number(text)
@@ -44,7 +42,7 @@ const LONGEST_TIMER_SECONDS = 2_147_483
 
 export type QuantityKind = keyof typeof KINDS
 
-/** Tells whether fields of this kind are quantities. */
+/** Returns whether fields of this kind are quantities. */
 export function isQuantity(kind: string): kind is QuantityKind {
   return Object.hasOwn(KINDS, kind)
 }

@@ -5,20 +5,20 @@ import type { VerbContext } from './verb.ts'
 
 type Remark = NonNullable<PlainVerb['remark']>
 
-/** Says that anybody may use the URLs of a box, where that is so. */
+/** Warns that anyone can use the URLs of a public box. */
 export const remarkPublic: Remark = (answer) => {
   const { name, url, url_settings: settings } = answer as Partial<AnswerOf<'publishBox'>>
   if (settings?.auth !== 'public') return null
   return `anyone can open ${url ?? `the URLs of ${name}`}. To make it private: boxyard publish ${name} --auth token`
 }
 
-/** Says what a volume hides that is mounted over what a system needs; null for another path. A pure function. */
+/** Describes what a volume hides if it is mounted over a path that a system needs. Returns null for another path. A pure function. */
 export function hidingRemark(path: string): string | null {
   const normal = `/${path.split('/').filter(Boolean).join('/')}`
   return SYSTEM.test(normal) ? `the volume now hides ${normal} of the box, so programs in it may fail` : null
 }
 
-/** Makes the remark of a restore: where that is which it replaced, for people alone. */
+/** Creates the remark of a restore, only for people. It names the snapshot that holds the replaced state. */
 export function remarkKept(list: 'listBoxSnapshots' | 'listVolumeSnapshots', restore: string): Remark {
   return async (_answer, [name = ''], { boxyard, project, format }) => {
     if (format !== 'table') return null

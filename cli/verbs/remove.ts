@@ -33,7 +33,7 @@ where stdin or stderr is not a terminal.`,
   },
 }
 
-/** The verb that deletes boxes. */
+/** The command that deletes boxes. */
 export const REMOVE_VERBS: readonly Verb[] = [remove]
 
 async function deleteAll(
@@ -49,7 +49,7 @@ async function deleteAll(
       if (!isExpected(error)) failures.push(error)
     })
   }
-  // The last is told as the end of the verb.
+  // The last failure becomes the error of the command.
   const last = failures.pop()
   for (const failure of failures) reportFailure(failure)
   if (last !== undefined) throw last
@@ -62,7 +62,7 @@ async function namesWith({ boxyard, project }: VerbContext, tags: readonly strin
   return names
 }
 
-/** Asks whether boxes are to be deleted that are of use: those that run or have snapshots, or all if they were `selected`. */
+/** Asks for confirmation to delete boxes in use: those that run or have snapshots, or all if they were `selected`. */
 async function isMeant(context: VerbContext, names: readonly string[], selected: boolean): Promise<boolean> {
   const uses = await Promise.all(names.map((name) => useOf(context, name)))
   const told = names.flatMap((name, i) => (uses[i] ? [`${name} ${uses[i]}.`] : selected ? [`${name} is stopped.`] : []))
@@ -71,7 +71,7 @@ async function isMeant(context: VerbContext, names: readonly string[], selected:
   return askYes(names.length === 1 ? `Delete ${names[0]}?` : `Delete ${names.length} boxes?`)
 }
 
-/** Says what is lost with a box beside its disk; null: nothing, or there is no such box. */
+/** Describes what is lost with a box besides its disk. Returns null if that is nothing, or if the box does not exist. */
 async function useOf({ boxyard, project }: VerbContext, name: string): Promise<string | null> {
   const path = { project: project(), name }
   const box = await boxyard.call('getBox', { path }).catch((error: unknown) => {

@@ -121,7 +121,7 @@ const rollback: Verb = {
   },
 }
 
-/** The verbs of services and their versions that are more than one operation each. */
+/** The commands of services and their versions that are more than one operation each. */
 export const SERVICE_VERBS: readonly Verb[] = [put, restart, deploy, promote, rollback]
 
 type Service = AnswerOf<'getService'>
@@ -163,7 +163,7 @@ function isStarting({ state, active }: Service): boolean {
   return state === 'starting' || (state === 'running' && active?.health === 'starting')
 }
 
-/** Whether a service does what it is to do: it is ready, or stopped as asked, or with its box. A pure function. */
+/** Returns whether a service is in its requested state: ready, stopped on request, or stopped with its box. A pure function. */
 function isReady(service: Service): boolean {
   if (isStarting(service) || service.state === 'failed') return false
   return service.state !== 'running' || service.active?.health !== 'unhealthy'
@@ -176,7 +176,7 @@ export function notInForce({ spec, active }: Pick<Service, 'spec' | 'active'>): 
   return Object.keys(spec).filter((field) => JSON.stringify(defined?.[field]) !== JSON.stringify(running?.[field]))
 }
 
-/** Waits where the answer says that it goes on, and returns the service as it is then. */
+/** Waits if the answer says that the work continues, and returns the resulting service. */
 async function settle(
   { boxyard }: VerbContext,
   path: { project: string; name: string; service: string },
@@ -188,12 +188,12 @@ async function settle(
   return boxyard.call('getService', { path })
 }
 
-/** Prints what matters of its versions; all of it with `-o json` and `-o yaml`. */
+/** Prints the important fields of its versions, or all fields with `-o json` and `-o yaml`. */
 async function printService({ format }: VerbContext, service: Service): Promise<void> {
   await printAnswer(format === 'table' ? versionsOf(service) : service, format)
 }
 
-/** Makes the fields that tell of the versions of a service. A pure function. */
+/** Creates the fields that describe the versions of a service. A pure function. */
 export function versionsOf({ name, state, active, preview, previous, ...urls }: Service): Record<string, string> {
   const of = (version: { spec: { command: string[] } } | null): string => version?.spec.command.join(' ') ?? '-'
   return {
@@ -220,5 +220,5 @@ const PUT_FIELDS = [
 const LOOK_MS = 250
 /** Time in which most programs that cannot run have ended. */
 const ENDS_MS = 500
-/** Time that a service has to be ready, as that of a version which is deployed. */
+/** Time that a service has to become ready, the same as for a deployed version. */
 const READY_MS = 60_000

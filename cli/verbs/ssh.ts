@@ -47,7 +47,7 @@ const sshProxy: Verb = {
     const { serveSsh } = await import('../ssh/server.ts')
     const { readSshKeys } = await import('../ssh/keys.ts')
     const { joinStdio } = await import('../ssh/stdio.ts')
-    // Stderr is the terminal of who has called ssh: warnings of Node.js have no place there.
+    // Stderr is the terminal of ssh's user, where warnings of Node.js do not belong.
     process.removeAllListeners('warning')
     await serveSsh(joinStdio(process), {
       ...opened,
@@ -84,7 +84,7 @@ const ssh: Verb = {
     const own = flags['forwardAgent'] === true ? ['-A'] : []
     const call = { program: 'ssh', options: ['-F', paths.config, ...own, ...options], operands: [host, ...command] }
     const child = startProgram(call, { stdio: 'inherit' })
-    // A terminal sends Ctrl-C to both; ssh decides what it means.
+    // A terminal sends Ctrl-C to both, and ssh decides what it means.
     process.on('SIGINT', () => undefined)
     return new Promise((resolve, reject) => {
       child.once('error', (error) => reject(new Error(`ssh did not start: ${error.message}`)))
@@ -93,15 +93,15 @@ const ssh: Verb = {
   },
 }
 
-/** The verbs of SSH. */
+/** The commands of SSH. */
 export const SSH_VERBS: readonly Verb[] = [ssh, sshConfig, sshProxy]
 
-/** Reports to who has called ssh: its stdout is the program's. */
+/** Reports to the caller of ssh on stderr, because the program uses its stdout. */
 function reportLine(message: string): void {
   reportRawLine(`boxyard: ${message}`)
 }
 
-/** Returns what starts this program anew, word by word: a single executable, or Node.js with the file that it runs. */
+/** Returns the words that start this program again: a single executable, or Node.js with the file that it runs. */
 function ownProgram(): string[] {
   const [, file] = process.argv
   const isSingle = process.getBuiltinModule?.('node:sea')?.isSea() === true

@@ -55,13 +55,13 @@ sync skips devices, FIFOs and sockets, and lists them. It deletes nothing withou
   },
 }
 
-/** The verb that keeps directories the same. */
+/** The command that synchronizes directories. */
 export const SYNC_VERBS: readonly Verb[] = [sync]
 
 async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'>, leftOut: LeftOut): Promise<void> {
   const { watchChanges } = await import('../files/changes.ts')
   const rounds = createSync({ ...options, onBytes: () => undefined })
-  // The first round needs no watch; the one after it finds what changed until the watch began.
+  // The first round needs no watch. The next one finds what changed before the watch began.
   await tellRound(context, options, rounds)
   leftOut.report()
   const changes = await watchChanges(options.from, options.isExcluded)
@@ -95,7 +95,7 @@ async function tellRound(
   if (line !== null) reportLine(`${line} (${Math.round(performance.now() - begun)} ms)`)
 }
 
-/** Says in a line what a round did; null for nothing. A pure function. */
+/** Describes in a line what a round did, or returns null for nothing. A pure function. */
 export function resultLine({ sent, deleted, bytes }: SyncResult, isTrial: boolean): string | null {
   const name = (paths: readonly string[]): string => (paths.length === 1 ? String(paths[0]) : `${paths.length} entries`)
   const parts = [

@@ -6,7 +6,7 @@ import { PREFIX, SNAPSHOT_COLUMNS, VOLUME_ROWS } from './volume-table.ts'
 
 const SNAPSHOT = 'snapshot read it from this snapshot of the box'
 
-/** The verbs that are one operation each; what waits for its effect is waited for. */
+/** The commands that are one operation each. They wait until their effect is complete. */
 export const PLAIN_VERBS: readonly PlainVerb[] = [
   // Boxes.
   { words: 'info', operation: 'getBox', args: '<box=name>' },

@@ -1,8 +1,8 @@
 import { UsageError } from '../output/failures.ts'
 
 /**
- * Reads the values of a `--tag` that selects, each `KEY` or `KEY=VALUE`; null without one. A value that names no tag would select
- * everything, and one with a comma is two for the service. A pure function. @throws UsageError
+ * Reads the values of a `--tag` that selects, each `KEY` or `KEY=VALUE`, or returns null without one. A value without a key would select
+ * everything, and the service reads one with a comma as two. A pure function. @throws UsageError
  */
 export function tagFilterOf(value: unknown): string[] | null {
   if (!Array.isArray(value)) return null

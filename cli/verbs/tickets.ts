@@ -46,7 +46,7 @@ const ofProject: Verb = {
   },
 }
 
-/** The verbs of tickets. */
+/** The commands of tickets. */
 export const TICKET_VERBS: readonly Verb[] = [ofBox, ofProject]
 
 function requestOf(operation: string, flags: VerbFlags): { operation: string; query?: Record<string, string[]> } {
@@ -54,7 +54,7 @@ function requestOf(operation: string, flags: VerbFlags): { operation: string; qu
   return { operation, ...query }
 }
 
-/** Reads pairs of which a key may come again, such as the words of a command. */
+/** Reads pairs whose key may repeat, such as the words of a program. */
 function repeatedPairsOf(value: unknown): Record<string, string[]> {
   const query: Record<string, string[]> = {}
   for (const pair of Array.isArray(value) ? value : [])

@@ -67,7 +67,7 @@ const metrics: Verb = {
   },
 }
 
-/** The verbs that show usage. */
+/** The commands that show usage. */
 export const TOP_VERBS: readonly Verb[] = [top, metrics]
 
 type Metrics = AnswerOf<'getBoxMetrics'>
@@ -96,7 +96,7 @@ async function readOne(boxyard: Boxyard, path: { project: string; name: string }
   }
 }
 
-/** Makes the row of a box; the share of its processors is that since `before`. A pure function. */
+/** Creates the row of a box, with its share of the CPUs since `before`. A pure function. */
 export function usageRow(now: Metrics, before: Metrics | undefined): Record<string, string> {
   const { cpu, memory, pids, network, storage } = now
   const seconds = before === undefined ? 0 : (Date.parse(now.at) - Date.parse(before.at)) / 1000

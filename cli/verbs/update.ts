@@ -62,5 +62,5 @@ const updateVolume: Verb = {
   },
 }
 
-/** The verbs that change what is there. */
+/** The commands that change existing resources. */
 export const UPDATE_VERBS: readonly Verb[] = [update, updateVolume]

@@ -30,17 +30,17 @@ const open: Verb = {
     if (opener === null) return
     const [program, ...args] = opener
     const child = startOpener(program, args, found)
-    // Who has no such program has the URL.
+    // A user without such a program has the URL.
     child.once('error', () => undefined)
     child.unref()
     await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve))
   },
 }
 
-/** The verbs of URLs. */
+/** The commands of URLs. */
 export const URL_VERBS: readonly Verb[] = [url, open]
 
-/** Returns the command that opens a URL for who sits at this machine; null where nobody can see it. A pure function. */
+/** Returns the command that opens a URL for the user at this machine, or null if no user can see it. A pure function. */
 export function openerOf(
   platform: NodeJS.Platform,
   environment: Readonly<Record<string, string | undefined>>,

@@ -3,7 +3,7 @@ import type { OperationId } from '../../sdk/typescript/src/calls.ts'
 import type { Connection } from '../context/connection.ts'
 import type { OutputFormat } from '../output/printing.ts'
 
-/** What a verb works with. */
+/** The context of a command. */
 export interface VerbContext {
   connection: Connection
   boxyard: Boxyard
@@ -11,25 +11,25 @@ export interface VerbContext {
   format: OutputFormat
   /** The project that the command is for. @throws UsageError without one */
   project(): string
-  /** Tells on stderr what is waited for, where that is a terminal. */
+  /** Reports on stderr what the command waits for, if stderr is a terminal. */
   tell(text: string): void
 }
 
 export type VerbFlags = Record<string, string | boolean | string[] | undefined>
 
-/** A verb of the command line. `run` returns an exit code, else it is 0. */
+/** A command of the command line. `run` returns an exit code, or nothing for 0. */
 export interface Verb {
   /** One or two words, such as `volume attach`. */
   words: string
   /** Arguments in commander's form, such as `<box> [path]`. */
   args: string
-  /** The argument that fills a field of the request which is called otherwise, such as `<volume>` for `name`; for `<box>` that goes without saying. */
+  /** The argument that fills a field of another name in the request, such as `<volume>` for `name`. `<box>` needs no entry. */
   fills?: Readonly<Record<string, string>>
   /** Flags in commander's form, with what they mean: `<value...>` may be repeated, `<value,...>` has several by commas as well. */
   flags: readonly (readonly [flag: string, meaning: string])[]
   /** A line. */
   summary: string
-  /** What its help tells beyond that. */
+  /** Help text beyond the summary. */
   details?: string
   examples: readonly string[]
   /** The operations that it calls. */

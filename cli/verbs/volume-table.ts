@@ -8,7 +8,7 @@ export const PREFIX = 'prefix only names with this prefix'
 /** The columns of snapshots, of boxes and of volumes. */
 export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
 
-/** The verbs of volumes and backups that are one operation each. */
+/** The commands of volumes and backups that are one operation each. */
 export const VOLUME_ROWS: readonly PlainVerb[] = [
   {
     words: 'volume create',

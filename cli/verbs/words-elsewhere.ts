@@ -30,7 +30,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   volumes: 'volume ls',
 }
 
-/** Returns what does here what a word of another command line does there; null for another word. A pure function. */
+/** Returns the local name of a word of another command line, or null for another word. A pure function. */
 export function wordHere(word: string): string | null {
   return Object.hasOwn(ELSEWHERE, word) ? (ELSEWHERE[word] ?? null) : null
 }

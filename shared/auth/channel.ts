@@ -1,8 +1,8 @@
 /*
- * The signatures of the channel are not HTTP Message Signatures (RFC 9421): there the sender names what is covered, in structured
- * fields that the verifier has to parse and judge, and nonces, replay and restarts still need a profile of their own. With two ends
- * that know each other, a fixed list of headers and one HMAC over one text is less to get wrong, and costs less on each request. A
- * streamed body would need a digest (RFC 9530) and a second signature in trailers; here a MAC seals it at its end, much faster than
+ * The signatures of the channel are not HTTP Message Signatures (RFC 9421). There the sender names the covered parts in structured
+ * fields, which the verifier must parse and judge, and nonces, replay and restarts still need a separate profile. Between two ends
+ * that know each other, a fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A
+ * streamed body would need a digest (RFC 9530) and a second signature in trailers. Here a MAC seals it at its end, much faster than
  * a hash, with a key derived from the signature of the head.
  */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
@@ -12,7 +12,7 @@ import { takeRandomBytes } from '../random-bytes.ts'
 import { type BodyMac, bodyMac } from './body-mac.ts'
 import { createReplayMemory } from './replay-memory.ts'
 
-/** One shared secret of the channel; the first of a set signs, all verify. */
+/** One shared secret of the channel. The first of a set signs, and all verify. */
 export interface ChannelKey {
   /** 1–32 of `a-z 0-9 -`. */
   id: string
@@ -20,7 +20,7 @@ export interface ChannelKey {
   secret: string
 }
 
-/** The part of a request that a signature covers besides the body; `headers` may hold more than is signed. */
+/** The part of a request that a signature covers besides the body. `headers` may hold more than is signed. */
 export interface ChannelRequest {
   method: string
   /** Path and query exactly as on the wire. */
@@ -39,24 +39,24 @@ export type RefusalReason =
   | 'body'
   | 'overloaded'
 
-/** The facts of a refusal, for the audit line; `skewMs` is how far the sender's clock is ahead of the verifier's. */
+/** Details of a refusal, for the audit line. `skewMs` is how far the sender's clock is ahead of the verifier's. */
 export interface Refusal {
   isAccepted: false
   reason: RefusalReason
   keyId: string | null
   skewMs: number | null
-  /** With `restarted` only: the value for AGENT_RUN_HEADER under the next signature. */
+  /** Only with `restarted`. The value for AGENT_RUN_HEADER under the next signature. */
   agentRun?: string
 }
 
-/** An accepted request: only `headers` were signed, so nothing else of the head may be believed. */
+/** An accepted request. Only `headers` were signed, so the rest of the head is untrusted. */
 export interface Acceptance {
   isAccepted: true
   keyId: string
   headers: Record<string, string>
-  /** Returns true if these bytes are the body that was signed; call before using them. */
+  /** Returns true if these bytes are the body that was signed. Call it before using them. */
   matchesBody(body: Uint8Array): boolean
-  /** Creates the MAC that verifies the seal of a streamed body (`openSealed`); null: the body itself was signed. */
+  /** Creates the MAC that verifies the seal of a streamed body (`openSealed`). Null if the body itself was signed. */
   bodyMac: (() => BodyMac) | null
 }
 
@@ -70,24 +70,24 @@ export interface SignerOptions {
 
 export interface VerifierOptions {
   keys(): readonly ChannelKey[]
-  /** Read at each request: a cell that joins a fleet takes over that of the fleet. */
+  /** Read at each request, because a cell that joins a fleet adopts the fleet's id. */
   readonly agentId: string
   now(): number
-  /** When this verifier's process began: it cannot know which earlier requests are replays (`createVerifier`). */
+  /** Start of this verifier's process. It cannot know which earlier requests are replays (`createVerifier`). */
   startedAt: number
-  /** Tolerated difference of the two clocks; 30,000 by default. */
+  /** Tolerated difference of the two clocks. Default: 30,000. */
   maxSkewMs?: number
-  /** Most nonces remembered; beyond it requests are refused as `overloaded`. 500,000 by default. */
+  /** Maximum number of nonces remembered. Beyond it the verifier refuses requests as `overloaded`. Default: 500,000. */
   nonceCapacity?: number
 }
 
 /**
- * Returns the value of SIGNATURE_HEADER for a request with this body; with null for a streamed body, which `bodyMac` of that value
- * seals. Each call makes a new nonce.
+ * Returns the value of SIGNATURE_HEADER for a request with this body. Pass null for a streamed body, which `bodyMac` of that value
+ * seals. Each call creates a new nonce.
  */
 export type Signer = (request: ChannelRequest, body: Uint8Array | null) => string
 
-/** Verifies the head of a request; `matchesBody` verifies the body once it has been read. */
+/** Verifies the head of a request. `matchesBody` verifies the body once it has been read. */
 export type Verifier = (request: ChannelRequest) => Acceptance | Refusal
 
 /** Signs requests from the functions to the agent. */
@@ -109,9 +109,9 @@ export function createSigner(options: SignerOptions): Signer {
 }
 
 /**
- * Creates the agent's verifier; remembers nonces for as long as their time is acceptable. Requests that an earlier process
- * accepted, whose nonces are gone, may be stamped as late as `startedAt + maxSkewMs`: a stamp up to then needs a signature over
- * this run's id, which a `restarted` refusal sends to holders of a key. So nothing is accepted twice, unless the agent's clock is
+ * Creates the agent's verifier. Remembers nonces for as long as their time is acceptable. An earlier process may have accepted requests
+ * whose nonces are gone, stamped as late as `startedAt + maxSkewMs`. A stamp up to then therefore needs a signature over
+ * this run's id, which a `restarted` refusal sends to holders of a key. Nothing is accepted twice, unless the agent's clock is
  * set back across its restart.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
@@ -140,8 +140,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
 }
 
 /**
- * Creates the check of an agent that only passes requests on to another: who sent it, and when. Whether it came before, and its body,
- * are verified by the one that answers.
+ * Creates the check of an agent that only forwards requests to another agent: who sent it, and when. The agent that answers
+ * verifies replays and the body.
  */
 export function createSenderCheck(
   options: Omit<VerifierOptions, 'startedAt' | 'nonceCapacity'>,
@@ -193,7 +193,7 @@ export function refusalError({ reason, agentRun }: Refusal): ServiceError {
   })
 }
 
-/** Selects the headers that travel to the agent: each is signed, and no other is sent. */
+/** Selects the headers that travel to the agent. The function sends only these, and signs each. */
 export function signedHeaders(headers: HeaderMap): Record<string, string> {
   const signed: Record<string, string> = {}
   for (const name of SIGNED_HEADERS) {
@@ -262,7 +262,10 @@ export const SIGNATURE_HEADER = 'x-boxyard-signature'
 /** Header of a refusal: its reason. Never passed on to a client. */
 export const REFUSAL_HEADER = 'x-boxyard-refusal'
 
-/** The id of the agent's process, from a `restarted` refusal; signed from then on, with other agents' (commas). Never of a client. */
+/**
+ * The id of the agent's process, from a `restarted` refusal. Signed after that, with the ids of other agents (commas). Never comes from a
+ * client.
+ */
 export const AGENT_RUN_HEADER = 'x-boxyard-agent-run'
 
 /** The peer's address as the functions saw it, for the audit log. */
@@ -293,7 +296,7 @@ const VERSION = 'v1'
 const NONCE_BYTES = 16
 const MAX_SKEW_MS = 30_000
 const NONCE_CAPACITY = 500_000
-/** Replaces the digest of a streamed body; no digest ends in `_`, so it matches no other body. */
+/** Replaces the digest of a streamed body. No digest ends in `_`, so it matches no other body. */
 const STREAMED_DIGEST = 'this-body-comes-in-pieces-so-has-no-digest_'
 const EMPTY_DIGEST = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'
 const SIGNATURE = /^v1\.([a-z0-9-]{1,32})\.(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/

@@ -14,7 +14,7 @@ export interface BackupKeySet {
   keys: readonly BackupKey[]
 }
 
-/** An Ed25519 JWK (RFC 8037); with `d` it is private. */
+/** An Ed25519 JWK (RFC 8037). With `d` it is private. */
 export interface TokenKey {
   kty: 'OKP'
   crv: 'Ed25519'
@@ -51,19 +51,19 @@ export function createBackupKeys(): BackupKeySet {
   return { keys: [{ id, secret }] }
 }
 
-/** Returns all keys of two sets; that of the first set signs. */
+/** Returns all keys of two sets. The key of the first set signs. */
 export function joinBackupKeys(one: BackupKeySet, other: BackupKeySet): BackupKeySet {
   const added = other.keys.filter(({ id }) => one.keys.every((key) => key.id !== id))
   return added.length === 0 ? one : { keys: [...one.keys, ...added] }
 }
 
-/** Adds the key of the next rotation, unless there is one: verifiers can learn it before it signs. */
+/** Adds the key of the next rotation, unless there is one, so that verifiers can learn it before it signs. */
 export function prepareChannelKeys(set: ChannelKeySet): ChannelKeySet {
   if (set.keys.some(({ next }) => next)) return set
   return { ...set, keys: [...set.keys, { ...newChannelKey(), next: true }] }
 }
 
-/** Makes the prepared key, or a new one, sign, and keeps the last one for verification; drops older ones. */
+/** Makes the prepared key, or a new one, sign. Keeps the last one for verification, and drops older ones. */
 export function rotateChannelKeys(set: ChannelKeySet): ChannelKeySet {
   const { next: _next, ...signing } = set.keys.find(({ next }) => next) ?? newChannelKey()
   return { ...set, keys: [signing, ...set.keys.filter(({ next }) => !next).slice(0, 1)] }
@@ -74,18 +74,18 @@ export function createTokenKeys(): TokenKeySet {
   return { keys: [newTokenKey()] }
 }
 
-/** Adds the key of the next rotation, unless there is one: verifiers can learn it before it signs. */
+/** Adds the key of the next rotation, unless there is one, so that verifiers can learn it before it signs. */
 export function prepareTokenKeys(set: TokenKeySet): TokenKeySet {
   return set.keys.some(({ next }) => next) ? set : { keys: [...set.keys, { ...newTokenKey(), next: true }] }
 }
 
-/** Makes the prepared key of a private set, or a new one, sign; the old ones verify until they are dropped. */
+/** Makes the prepared key of a private set, or a new one, sign. The old ones verify until they are dropped. */
 export function rotateTokenKeys(set: TokenKeySet): TokenKeySet {
   const { next: _next, ...signing } = set.keys.find(({ next }) => next) ?? newTokenKey()
   return { keys: [signing, ...set.keys.filter(({ next }) => !next)] }
 }
 
-/** Keeps the signing key, and one that is prepared: what is signed by any other becomes invalid. */
+/** Keeps the signing key and a prepared one. Signatures of all other keys become invalid. */
 export function dropOldKeys<T extends { readonly keys: readonly object[] }>(set: T): T {
   return { ...set, keys: set.keys.filter((key, index) => index === 0 || 'next' in key) }
 }

@@ -1,8 +1,8 @@
-/** The outcome of remembering a nonce; on `full` it could not be kept, so the caller must refuse. */
+/** The outcome of remembering a nonce. On `full` the memory could not keep it, so the caller must refuse. */
 export type Remembered = 'new' | 'known' | 'full'
 
 export interface ReplayMemory {
-  /** Keeps `nonce` until `sentAt` is more than the lifetime ago; both times are milliseconds since the epoch. */
+  /** Keeps `nonce` until `sentAt` is more than the lifetime ago. Both times are milliseconds since the epoch. */
   remember(nonce: string, at: { sentAt: number; now: number }): Remembered
   /** Nonces kept now. */
   size(): number
@@ -36,7 +36,7 @@ export function createReplayMemory(options: { lifetimeMs: number; capacity: numb
   }
 }
 
-/** Copies a text: a slice of a longer string keeps the whole of that in memory. */
+/** Copies a text, because a slice keeps all of a longer string in memory. */
 function ownCopy(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

@@ -32,7 +32,8 @@ export async function* openSealed(
     left -= body.length
     if (body.length > 0) yield take(body)
     const last = piece.subarray(body.length)
-    // What may end with the seal is held back as it is, until more comes that may: copying a long body takes longer than reading it.
+    // Holds back a piece that may end with the seal, without a copy, until another such piece comes. Copying a long body takes longer than
+    // reading it.
     if (last.length >= SEAL_BYTES) {
       if (held.length > 0) yield take(held)
       held = last

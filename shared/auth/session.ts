@@ -2,17 +2,17 @@ import { createCipheriv, createDecipheriv, createHash, hash, randomBytes } from 
 import { type HeaderMap, headerOf } from '../http/messages.ts'
 import { splitTicket } from './ticket-target.ts'
 
-/** A token in two halves, of which each is worth nothing without the other (docs/access.md#sessions-of-the-console). */
+/** A token in two halves. Each is worthless without the other (docs/access.md#sessions-of-the-console). */
 export interface SplitSession {
-  /** The token, encrypted, with the name of its cookie before it: for a header, which only pages of one origin can send. */
+  /** The encrypted token, preceded by the name of its cookie. It belongs in a header, which only pages of one origin can send. */
   session: string
   /** Name and value of the cookie that holds the key. */
   cookie: { name: string; value: string }
 }
 
 /**
- * Splits a token. Cookies are shared by all ports of a host, so that whatever listens at another of them gets the key; services have
- * cookies of different names, so that a sign-in at one does not end that at another.
+ * Splits a token. All ports of a host share cookies, so any server at another port gets the key. Services have
+ * cookies of different names, so that a sign-in at one does not end the session at another.
  */
 export function splitToken(token: string, service: string): SplitSession {
   const name = cookieName(suffixOf(service))
@@ -29,9 +29,10 @@ export function sessionCookieName(service: string): string {
 }
 
 /**
- * Returns cookies as a page gets them that came by HTTPS: browsers send those of such a name over HTTPS alone, and take none from another
- * port without it. What seals a token is the name before that, since only the front knows how the page came. Its browser tells, since what
- * stands before a front may not: it sends `Origin` with every POST and DELETE.
+ * Returns the cookies for a page that came over HTTPS. Browsers send cookies with this prefix only over HTTPS, and accept none from another
+ * port without it. The seal of a token covers the name without the prefix, because only the front knows how the page came. The front learns
+ * this
+ * from the `Origin` that browsers send with every POST and DELETE. A proxy before the front may not report it.
  */
 export function cookiesFor(headers: HeaderMap, cookies: string | readonly string[]): readonly string[] {
   const isSecure = headerOf(headers, 'origin')?.startsWith('https:') === true
@@ -39,16 +40,17 @@ export function cookiesFor(headers: HeaderMap, cookies: string | readonly string
 }
 
 /**
- * In whose name a request is, unless it says so by itself, and the token of the session that its browser leaves by it; or why it is
- * refused.
+ * The authorization of a request from its session, unless it already has one, and the token of the session that the browser leaves by it.
+ * Or
+ * the reason for refusing it.
  */
 export type JudgedSession =
   | { authorization: { authorization?: string }; left: string | null }
   | { code: 'permission_denied' | 'token_invalid'; detail: string }
 
 /**
- * Judges a request of a session, or one that begins one (`signsIn`): both are for pages of the own origin alone, as another's could put
- * its visitor into a session of somebody else's. Joins the halves in its headers.
+ * Judges a request of a session, or one that begins a session (`signsIn`). Only pages of the own origin can do either. Another page could
+ * otherwise put its visitor into another user's session. Joins the halves in its headers.
  */
 export function judgeSession(
   { target, headers }: { target: string; headers: HeaderMap },
@@ -64,16 +66,20 @@ export function judgeSession(
   return { authorization: { authorization: `Bearer ${token}` }, left }
 }
 
-/** Tells whether a page of this origin asks, as far as its browser says. The header alone is more than a page of another may send (CORS). */
+/**
+ * Returns whether a page of this origin sent the request, as far as its browser says. The header itself already is more than a page of
+ * another
+ * origin can send (CORS).
+ */
 function isOfOwnPage(headers: HeaderMap): boolean {
   const site = headerOf(headers, 'sec-fetch-site')
   const origin = headerOf(headers, 'origin')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  // Not the scheme: what takes TLS off asks over plain HTTP.
+  // Ignores the scheme, because a proxy that terminates TLS sends plain HTTP.
   return origin === undefined || origin.replace(/^https?:\/\//, '') === headerOf(headers, 'host')
 }
 
-/** Returns the token; null: a half is missing, altered or of another session. */
+/** Returns the token, or null if a half is missing, altered or of another session. */
 function joinToken(session: string, cookieHeader: string | undefined): string | null {
   const [, suffix, sealed] = SESSION.exec(session) ?? []
   if (suffix === undefined || sealed === undefined) return null
@@ -85,8 +91,8 @@ function joinToken(session: string, cookieHeader: string | undefined): string | 
 }
 
 /**
- * Returns the key of a mark among all cookies of its name. Over plain HTTP whatever listens at another port may have set as many as a
- * browser keeps; a hash tells each apart at a tenth of what deciphering costs.
+ * Returns the key of a mark among all cookies of its name. Over plain HTTP a server at another port can set as many as a
+ * browser keeps. A hash distinguishes them at a tenth of the cost of deciphering.
  */
 function findKey(cookieHeader: string, { name, mark }: { name: string; mark: Buffer }): Buffer | null {
   for (const pair of cookieHeader.split(';', COOKIES_MAX)) {
@@ -98,7 +104,7 @@ function findKey(cookieHeader: string, { name, mark }: { name: string; mark: Buf
   return null
 }
 
-/** Tells a key from others, and nothing about it. */
+/** Returns a mark that distinguishes a key from others, and reveals nothing about it. */
 function markOf(key: Buffer): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, MARK_BYTES)
 }
@@ -115,7 +121,7 @@ function unseal(sealed: Buffer, { key, name }: { key: Buffer; name: string }): B
   }
 }
 
-/** Decodes the parts of a token, so that the header is as short as that of the token itself. */
+/** Decodes the parts of a token, so that the header is as short as the token itself. */
 function packToken(token: string): Buffer {
   const parts = token.split('.').map((part) => Buffer.from(part, 'base64url'))
   return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [LINE_END, part])))
@@ -151,5 +157,5 @@ const NO_NONCE = Buffer.alloc(12)
 const LINE_END = Buffer.from('\n')
 const SESSION = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{1,32768})$/
 const KEY = /^[A-Za-z0-9_-]{43}$/
-/** Browsers keep some 180 of a host. */
+/** Browsers keep about 180 for a host. */
 const COOKIES_MAX = 256

@@ -6,7 +6,7 @@ export interface TicketTarget {
   ticket: string | null
 }
 
-/** Removes the `ticket` from the query of a request target; the rest stays byte for byte. */
+/** Removes the `ticket` from the query of a request target. The rest stays byte for byte. */
 export function splitTicket(target: string): TicketTarget {
   const mark = target.indexOf('?')
   if (mark < 0) return { target, ticket: null }
@@ -29,14 +29,14 @@ export function markLink(ticket: string, cell: string): string {
   return `${cell}.${ticket}`
 }
 
-/** Returns the cell that has a sign-in link; null: it is of no fleet, or none. */
+/** Returns the cell that has a sign-in link, or null if the link is invalid or belongs to no fleet. */
 export function cellOfLink(ticket: string | null): string | null {
   return LINK.exec(ticket ?? '')?.[1] ?? null
 }
 
 /**
- * Returns a target for the log: without its ticket, without the query of a WebSocket, which holds a command line and its secrets, and
- * at most 512 bytes of it.
+ * Returns a target for the log, at most 512 bytes long. Omits its ticket, and the query of a WebSocket, which holds a command line and its
+ * secrets.
  */
 export function loggedTarget(target: string, operation: Pick<Operation, 'transport'> | null): string {
   const plain = splitTicket(target).target

@@ -9,11 +9,11 @@ import { PERMISSIONS, type Permission } from '../schemas/access.ts'
 import { timestamp } from '../time.ts'
 import type { TokenKeySet } from './keys.ts'
 
-/** The claims of a token; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
+/** The claims of a token. `iat` and `exp` are seconds since the epoch, and `exp` null means never. */
 export interface TokenClaims {
   jti: string
   sub: string
-  /** The token at which its chain of minting begins, whose account it shares; absent: itself. */
+  /** The token at the beginning of its chain, whose account it shares. Absent if it is that token. */
   root?: string
   projects: '*' | readonly string[]
   permissions: readonly Permission[]
@@ -25,11 +25,11 @@ export interface TokenClaims {
 export type TokenScope = Pick<TokenClaims, 'projects' | 'permissions' | 'exp'>
 
 export interface TokenVerifierOptions {
-  /** Public keys; called for each token. A new object empties the cache. */
+  /** Public keys. Called for each token. A new object empties the cache. */
   keys(): TokenKeySet
   /** Milliseconds since the epoch. */
   now(): number
-  /** Tokens whose signature is remembered; 1,000 by default. Expiry is checked each time. */
+  /** Number of tokens whose signature is remembered. Default: 1,000. Expiry is checked each time. */
   cacheSize?: number
 }
 
@@ -39,7 +39,7 @@ export interface TokenVerifierOptions {
  */
 export type TokenVerifier = (token: string | undefined) => Promise<TokenClaims>
 
-/** The start of every token: the base64url of `{"alg":"EdDSA","kid":"`. */
+/** The start of every token, which is the base64url of `{"alg":"EdDSA","kid":"`. */
 export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6I'
 
 /** Signs a token with the first key of a private set (docs/api.md#authentication). */
@@ -75,7 +75,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   }
 }
 
-/** Returns the key id in a token's header, valid or not; undefined if there is none. */
+/** Returns the key id in a token's header, valid or not, or undefined if there is none. */
 export function tokenKeyId(token: string): string | undefined {
   try {
     const header: unknown = JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
@@ -86,14 +86,14 @@ export function tokenKeyId(token: string): string | undefined {
   }
 }
 
-/** Returns the claims of a token that somebody else has verified; null if it has none. */
+/** Returns the claims of a token that another process has verified, or null if it has none. */
 export function unverifiedClaims(token: string | undefined): TokenClaims | null {
   return parseClaims(Buffer.from(token?.split('.', 2)[1] ?? '', 'base64url')) ?? null
 }
 
 /**
- * Checks that a bearer has the operation's permission, in its project. Project `-` passes here: it stands for every project the
- * token may read, and the handler lists those alone.
+ * Checks that a token has the operation's permission in its project. Project `-` passes here. It means every project that the
+ * token can read, and the handler lists only those.
  * @throws ServiceError `permission_denied`
  */
 export function authorize(
@@ -117,7 +117,7 @@ export function authorize(
   }
 }
 
-/** Returns true for an operator: an administrator of all projects. */
+/** Returns true for an operator, who is an administrator of all projects. */
 export function isOperator({ projects, permissions }: Pick<TokenScope, 'projects' | 'permissions'>): boolean {
   return projects === '*' && permissions.includes('admin')
 }
@@ -134,7 +134,7 @@ export function notForProject(projects: TokenScope['projects']): ServiceError {
   return permissionDenied(why, 'Use a token of this project; one that has it can create such a token.')
 }
 
-/** Returns true if a token of scope `parent` may mint one of scope `child`: never more projects, permissions or life. */
+/** Returns true if a token of scope `parent` can create one of scope `child`: never more projects, permissions or life. */
 export function isSubset(child: TokenScope, parent: TokenScope): boolean {
   const isWithinProjects =
     parent.projects === '*' || (child.projects !== '*' && child.projects.every((name) => mayEnter(parent, name)))
@@ -143,7 +143,7 @@ export function isSubset(child: TokenScope, parent: TokenScope): boolean {
   return isWithinProjects && isWithinPermissions && isWithinLife
 }
 
-/** Says which field of a token asks for more than the token that creates it has; null: none. Pure. */
+/** Returns which field of a token asks for more than the token that creates it has, or null. Pure. */
 export function whatIsBeyond(child: TokenScope, parent: TokenScope, now: number): string | null {
   if (isSubset(child, parent)) return null
   if (!isSubset({ ...child, projects: [], exp: parent.exp }, parent))

@@ -6,13 +6,13 @@ import type { HttpRequest } from './messages.ts'
 /** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
 export interface BodyBudget {
   /**
-   * Reserves memory before a body is read; the returned function releases it.
-   * @throws ServiceError `rate_limited` if less would be left than one of the `owners` then holds
+   * Reserves memory before reading a body. The returned function releases it.
+   * @throws ServiceError `rate_limited` if less would remain free than one of the `owners` then holds
    */
   hold(owners: () => Owners, bytes: number): () => void
 }
 
-/** Creates a budget of `maxBytes`; bodies up to `smallBytes` are not counted. */
+/** Creates a budget of `maxBytes`. Does not count bodies up to `smallBytes`. */
 export function createBodyBudget(maxBytes: number, smallBytes = 64 * 1024): BodyBudget {
   const shares = createFairShares(maxBytes)
   return {
@@ -25,7 +25,7 @@ export function createBodyBudget(maxBytes: number, smallBytes = 64 * 1024): Body
   }
 }
 
-/** Returns the length of a body that is read up to `maxBytes`; one without `content-length` counts as the longest allowed. */
+/** Returns the length of a body that is read up to `maxBytes`. A body without `content-length` counts as the longest allowed. */
 export function heldBytes({ headers }: Pick<HttpRequest, 'headers'>, maxBytes: number): number {
   const length = headers['content-length']
   if (length === undefined) return headers['transfer-encoding'] === undefined ? 0 : maxBytes

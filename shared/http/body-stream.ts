@@ -6,7 +6,7 @@ export function isStream(body: HttpResponse['body']): body is AsyncIterable<Uint
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 }
 
-/** Closes a stream without a reader; one that was never started is closed by its iterator's `return`. */
+/** Closes a stream without a reader. Calls `return` of its iterator if it was never started. */
 export async function cancelStream(body: AsyncIterable<Uint8Array>): Promise<void> {
   if (body instanceof Readable) {
     // Ignores the error that some streams emit when they are destroyed.

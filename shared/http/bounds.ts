@@ -1,14 +1,17 @@
-/** Bounds of how clients speak HTTP with front and agent, and of what the front holds for all; `GET /v1/config` publishes them. */
+/**
+ * Bounds for how clients speak HTTP with front and agent, and for the resources that clients of the front share. `GET /v1/config` publishes
+ * them.
+ */
 export const HTTP_BOUNDS = {
-  /** Requests of one connection that are not answered yet; with more it is closed. */
+  /** Unanswered requests of one connection. The server closes a connection with more. */
   requestsAhead: 8,
   /** Time in which a client takes something of an answer, in ms. */
   unreadMs: 60_000,
-  /** Answers of one listener that are in memory, since their clients do not take them: each counts for 16 KiB at least. */
+  /** Time in which a client must read something of an answer, in ms. */
   unreadBytes: 128 * 1024 ** 2,
-  /** Fields of all objects in a JSON body: twice the variables of an environment. */
+  /** Answers of one listener that stay in memory because their clients do not read them. Each counts for at least 16 KiB. */
   jsonFields: 1_024,
-  /** Fields of objects and elements of arrays in a JSON body: twice the arguments of a command. */
+  /** Fields of objects and elements of arrays in a JSON body. Twice the arguments of a command. */
   jsonValues: 8_192,
   /** Parameters of a query, each argument of a WebSocket's command counted. */
   queryParameters: 1_024,
@@ -18,13 +21,13 @@ export const HTTP_BOUNDS = {
 export const FRONT_BOUNDS = {
   /** Bodies in its memory until their requests are answered. */
   bodyBytes: 64 * 1024 ** 2,
-  /** A body up to this size is not counted: less than in the agent, since there may be many more connections. */
+  /** Bodies up to this size do not count. Smaller than in the agent, because there can be many more connections. */
   smallBodyBytes: 16 * 1024,
-  /** Memory that a streamed body counts for: pieces of which the agent has taken none yet. */
+  /** Memory that a streamed body counts for, for pieces that the agent has not accepted yet. */
   streamedBodyBytes: 512 * 1024,
   /** A body that is read before a ticket is checked. */
   ticketBodyBytes: 64 * 1024,
-  /** Requests to the agent at once, of each kind: those whose answers may be long are apart. */
+  /** Requests to the agent at once, for each kind. Requests with possibly long answers are separate. */
   requestsAtOnce: 512,
   /** Refusals of one source address without a verified token, a second, at once, and of all addresses that wait for theirs. */
   refusalsPerSecond: 100,

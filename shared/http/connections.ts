@@ -9,8 +9,9 @@ import type { SourceAddresses } from './source-address.ts'
 import { sourceKey } from './source-key.ts'
 
 /**
- * Why a connection was closed by the server: `refused` as it came, without a share left; `displaced` by a newer one while it had no
- * request; `unread`, since its client took nothing of an answer for a minute.
+ * Why the server closed a connection. `refused` means on arrival, without a share left. `displaced` means by a newer connection while it
+ * had no
+ * request. `unread` means that its client read nothing of an answer for a minute.
  */
 export type ClosedReason = (typeof CLOSED_REASONS)[number]
 
@@ -20,13 +21,13 @@ export const CLOSED_REASONS = ['refused', 'displaced', 'unread'] as const
 export interface ConnectionBoundsOptions {
   /** Name of the listener, for the log. */
   listener: string
-  /** Connections at once; of one address at most half of them, and no more than others leave free (`createFairShares`). */
+  /** Maximum number of connections. One address has at most half of them, and no more than remain free (`createFairShares`). */
   max: number
-  /** Trusted proxies, whose connections are those of many clients and count in all alone. */
+  /** Trusted proxies. Their connections belong to many clients and count only toward the total. */
   sources: SourceAddresses
   logger: Logger
   onClosed?(reason: ClosedReason): void
-  /** Milliseconds in which a client takes something of an answer; default: a minute. */
+  /** Milliseconds in which a client must read something of an answer. Default: a minute. */
   unreadMs?: number
 }
 
@@ -44,7 +45,7 @@ export function boundConnections(server: Server, options: ConnectionBoundsOption
   const isHttp = server instanceof HttpServer || server instanceof HttpsServer
   const table = createTable({ ...options, isHttp })
   const note = createNotes(options)
-  // First, so that whoever listens later sees all that is counted.
+  // Runs first, so that later listeners see every counted connection.
   server.prependListener('connection', (socket: Socket) => {
     admit(table, socket, note)
   })
@@ -170,7 +171,7 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** Has node:http tell of sockets on which nothing moved, and closes those whose client takes nothing of what is written. */
+/** Enables node:http's timeout for idle sockets, and closes those whose client does not read the answer. */
 function closeUnread(server: HttpServer | HttpsServer, unreadMs: number, note: Note): void {
   server.timeout = unreadMs
   server.on('timeout', (socket: Socket) => {

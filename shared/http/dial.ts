@@ -16,11 +16,11 @@ export interface DialOptions {
   /** Over TLS if it is given. */
   tls: ConnectionOptions | null
   connectMs: number
-  /** Until the whole answer has come; left out: any time. */
+  /** Time until the whole answer has arrived. Default: unlimited. */
   answerMs?: number
 }
 
-/** What answers an upgrade: an upgraded connection, or else a plain response, which is read or destroyed by who takes it. */
+/** The answer to an upgrade: an upgraded connection, or a plain response. The caller must read or destroy the response. */
 export interface DialAnswer {
   response: IncomingMessage
   upgraded: { socket: Socket; head: Buffer } | null

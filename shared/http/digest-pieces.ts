@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Returns the length, and the SHA-256 in hexadecimal digits, of bytes that come in pieces; throws the reason of a signal that
- * aborts.
+ * Returns the length and the SHA-256 (hexadecimal) of bytes that come in pieces. Throws the reason of an aborted
+ * signal.
  */
 export async function digestPieces(
   pieces: AsyncIterable<Uint8Array>,

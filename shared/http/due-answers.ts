@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Notes that an answer is due on the socket of its request, until it is closed: sent, or broken off. When the socket closes first,
- * destroys both: node:http does so too, but no longer once the client has asked for an upgrade or a CONNECT. Returns the number of
- * answers that are due there.
+ * Notes that an answer is due on the socket of its request until it is closed, which means sent or broken off. If the socket closes first,
+ * destroys both. node:http also does this, but no longer once the client has asked for an upgrade or a CONNECT. Returns the number of
+ * answers due there.
  */
 export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerResponse): number {
   const { socket } = incoming
@@ -38,5 +38,5 @@ interface DueAnswer {
   outgoing: ServerResponse
 }
 
-/** Due answers by socket; several for pipelined requests. */
+/** Due answers by socket. Pipelined requests have several. */
 const dueOn = new WeakMap<Socket, Set<DueAnswer>>()

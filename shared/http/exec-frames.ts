@@ -17,7 +17,7 @@ export type ClientFrame =
   | { kind: 'agent'; connection: number; bytes: Uint8Array }
   | { kind: 'nothing' }
 
-/** A frame that violates its protocol; `closeCode` is the one to close with (RFC 6455 §7.4). */
+/** A frame that violates its protocol. Close the connection with `closeCode` (RFC 6455 §7.4). */
 export class FrameFault extends Error {
   override readonly name = 'FrameFault'
   readonly closeCode: number
@@ -28,7 +28,7 @@ export class FrameFault extends Error {
   }
 }
 
-/** The known part of how a command ended; a signal such as `SIGKILL`. */
+/** The known part of how a command ended. A signal is a name such as `SIGKILL`. */
 export interface CommandEnd {
   exitCode: number | null
   signal: string | null
@@ -52,7 +52,7 @@ export interface CommandStatus {
   code?: number
 }
 
-/** The exit code, for Kubernetes' own clients the first; then `reason` and `oom_kills` of the record. */
+/** The exit code comes first, for Kubernetes' own clients. `reason` and `oom_kills` of the record follow. */
 export interface StatusCause {
   reason: string
   message: string
@@ -80,8 +80,8 @@ export function encodeFrame(protocol: FrameProtocol, channel: number, payload: U
 }
 
 /**
- * Decodes a message of the client. The bytes of an input are a view of `message` if the protocol is binary; then a text message
- * counts as its UTF-8, as in Kubernetes' own servers: some clients send each string as text.
+ * Decodes a message of the client. The bytes of an input are a view of `message` if the protocol is binary. A text message then
+ * counts as its UTF-8, as in Kubernetes' own servers, because some clients send each string as text.
  * @throws FrameFault for a message that the protocol does not define
  */
 export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText: boolean): ClientFrame {
@@ -96,7 +96,7 @@ export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText
   return readChannel(first, () => rest)
 }
 
-/** Returns the status for a command's end: a signal is code 128 + n, an unknown end is no code. */
+/** Returns the status for a command's end. A signal becomes code 128 + n, and an unknown end has no code. */
 export function statusOf({ exitCode, signal, note, reason, oomKills = 0 }: CommandEnd): CommandStatus {
   const number = signal === null ? undefined : (constants.signals as Record<string, number>)[signal]
   const code = exitCode ?? (number === undefined ? null : 128 + number)
@@ -122,7 +122,7 @@ export function statusOf({ exitCode, signal, note, reason, oomKills = 0 }: Comma
   }
 }
 
-/** Returns the exit code in the text of a status; null if it holds none. */
+/** Returns the exit code in the text of a status, or null if it holds none. */
 export function exitCodeIn(status: string): number | null {
   const { status: outcome, details } = JSON.parse(status) as Partial<CommandStatus>
   if (outcome === 'Success') return 0
@@ -144,7 +144,7 @@ function readClose(rest: Uint8Array): ClientFrame {
   return { kind: channel === CHANNELS.stdin ? 'inputEnd' : 'nothing' }
 }
 
-/** Encodes what channel 5 carries: the number of a connection to the client's SSH agent, and its bytes; none end that direction. */
+/** Encodes a message of channel 5: the number of a connection to the client's SSH agent, and its bytes. No bytes end that direction. */
 export function encodeAgentData(connection: number, bytes: Uint8Array): Buffer {
   const payload = Buffer.allocUnsafe(AGENT_NUMBER_BYTES + bytes.length)
   payload.writeUInt32BE(connection)

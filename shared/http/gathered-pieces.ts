@@ -2,19 +2,19 @@
 export interface GatheredPieces {
   /** Adds a piece, which must not change any more. */
   push(piece: Uint8Array): void
-  /** Takes the first bytes: a piece, or a block of short ones; undefined if there are none. */
+  /** Takes the first bytes (a piece, or a block of short ones), or undefined if there are none. */
   shift(): Uint8Array | undefined
   /** Takes all, as pieces and blocks. */
   takeAll(): Uint8Array[]
 }
 
 /**
- * Creates an empty one. A `Buffer` takes some 100 bytes of memory beside its own, so that a body in pieces of one byte would take a
- * hundred times its size: short pieces are copied into blocks, once there are two in a row.
+ * Creates an empty one. A `Buffer` takes about 100 bytes of memory in addition to its own, so a body in pieces of one byte would take a
+ * hundred times its size. Two short pieces in a row are therefore copied into a block.
  */
 export function createGatheredPieces(): GatheredPieces {
   let pieces: Uint8Array[] = []
-  // Short pieces at the end: one alone, or a block that has room for more.
+  // Short pieces at the end: a single one, or a block with space for more.
   let single: Uint8Array | null = null
   let block: Uint8Array | null = null
   let used = 0
@@ -59,7 +59,7 @@ export function createGatheredPieces(): GatheredPieces {
   }
 }
 
-/** Reads all of `pieces`, and no more of them once they have more than `maxBytes`: then throws what `tooLong` returns. */
+/** Reads all of `pieces`, and stops once they exceed `maxBytes`. It then throws what `tooLong` returns. */
 export async function readWhole(
   pieces: AsyncIterable<Uint8Array>,
   { maxBytes, tooLong }: { maxBytes: number; tooLong(): Error },

@@ -3,7 +3,7 @@ export function isHostPattern(text: string): boolean {
   return text.length <= 253 && PATTERN.test(text)
 }
 
-/** What a setting of them is told to be where it is not. */
+/** The error text for a setting with an invalid host pattern. */
 export const HOSTS_EXPECTED = 'host names such as api.example.org or *.example.org, separated by commas'
 
 const PATTERN = /^(\*\.)?[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_][a-z0-9_-]{0,62})*$/i

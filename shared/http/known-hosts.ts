@@ -15,9 +15,10 @@ import { escapeHtml, pageHeaders, pageOf, prefersPage } from './page.ts'
 export type KnownHosts = (host: string | undefined) => boolean
 
 /**
- * Creates the test for `Host`. Known are the addresses and names that no attacker can lead elsewhere: IP literals, `localhost` and the
- * names below it, and `names`, such as `api.example.org`, or `*.example.org` for all names below that. So a page cannot reach a listener
- * by a name of its own that it lets resolve to the listener's address (DNS rebinding). Case, port and a trailing dot do not matter.
+ * Creates the test for `Host`. Knows the addresses and names that no attacker can redirect: IP literals, `localhost` and the
+ * names below it, and `names`, such as `api.example.org`, or `*.example.org` for all names below that. A page therefore cannot reach a
+ * listener
+ * by its own name that resolves to the listener's address (DNS rebinding). Case, port and a trailing dot do not matter.
  */
 export function createKnownHosts(names: Iterable<string>): KnownHosts {
   const exact = new Set<string>(['localhost'])
@@ -36,18 +37,19 @@ export function createKnownHosts(names: Iterable<string>): KnownHosts {
   }
 }
 
-/** The texts by which a machine tells its own names. */
+/** The texts from which a machine's own names come. */
 export interface MachineTexts {
   hostname: string
-  /** Of `/etc/hosts`; may be empty. */
+  /** Text of `/etc/hosts`. May be empty. */
   hosts: string
-  /** Of `/etc/resolv.conf`; may be empty. */
+  /** Text of `/etc/resolv.conf`. May be empty. */
   resolver: string
 }
 
 /**
- * Returns the names of a machine: its host name, with `.local` and with the domains that its resolver searches, and the other names of the
- * lines of `/etc/hosts` that have it. Other lines are not its own: they may name what an attacker has. Pure.
+ * Returns the names of a machine: its host name, also with `.local` and with the domains that its resolver searches. Adds the other names
+ * on
+ * the lines of `/etc/hosts` that contain the host name. Other lines are not its own, and may name an attacker's host. Pure.
  */
 export function machineNames({ hostname, hosts, resolver }: MachineTexts): string[] {
   const own = nameOf(hostname)
@@ -68,7 +70,7 @@ export function machineNames({ hostname, hosts, resolver }: MachineTexts): strin
   return [...new Set([own, short, `${short}.local`, ...searched, ...beside.flat()])].filter((name) => name !== '')
 }
 
-/** Returns the host names of origins, such as that of `https://data.example.org`. */
+/** Returns the host names of origins, such as `data.example.org` for `https://data.example.org`. */
 export function hostsOfOrigins(origins: readonly (string | null)[]): string[] {
   return origins.flatMap((origin) => (origin !== null && URL.canParse(origin) ? [new URL(origin).hostname] : []))
 }
@@ -83,7 +85,7 @@ export interface HostRule {
   now(): number
 }
 
-/** Wraps a handler: requests for an unknown host that show no authority of their own are refused. */
+/** Wraps a handler. Refuses requests for an unknown host that have no authority of their own. */
 export function refuseUnknownHosts(rule: HostRule, handler: HttpHandler): HttpHandler {
   return async (request) => {
     const error = await unknownHost(rule, request)
@@ -91,7 +93,7 @@ export function refuseUnknownHosts(rule: HostRule, handler: HttpHandler): HttpHa
   }
 }
 
-/** Returns why a request is refused for its `Host`; null: it is not. */
+/** Returns the error for a request with an unknown `Host`, or null if it is allowed. */
 export async function unknownHost(
   { isKnown, isAuthorized }: Pick<HostRule, 'isKnown' | 'isAuthorized'>,
   request: Pick<HttpRequest, 'method' | 'target' | 'headers'>,

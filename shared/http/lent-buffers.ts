@@ -1,7 +1,8 @@
 /**
- * Buffers for long bodies that are read from files. Whoever has sent one gives it back, and the next read uses it again: a new one for each
- * piece would make V8 collect the whole heap after every 50 MB or so, and hold all requests meanwhile. A buffer that nobody gives back is
- * collected as any other.
+ * Buffers for long bodies that are read from files. The sender gives a buffer back, and the next read reuses it. A new one for each
+ * piece would make V8 collect the whole heap after about every 50 MB, and delay all requests during that time. A buffer that is not given
+ * back is
+ * collected like any other.
  */
 export class LentBuffers {
   readonly #free: ArrayBuffer[] = []
@@ -15,7 +16,7 @@ export class LentBuffers {
     return Buffer.from(memory, 0, sizeBytes)
   }
 
-  /** Takes a piece back that nobody reads any more. Ignores what was not taken here, or is back already. */
+  /** Takes back a piece that has no reader left. Ignores pieces that it did not lend or that are already back. */
   giveBack({ buffer }: Uint8Array): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return
     if (this.#free.length < KEPT) this.#free.push(buffer)

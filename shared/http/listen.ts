@@ -8,8 +8,8 @@ export interface ListenOptions {
 }
 
 /**
- * Has a server listen. At boot a service may start before the network: an address that no interface has yet is waited for, for a
- * minute at most.
+ * Makes a server listen. At boot a service may start before the network. For an address that no interface has yet, waits at
+ * most a minute.
  * @throws Error of `listen`, such as EADDRINUSE, and EADDRNOTAVAIL after that minute
  */
 export async function listenAt(server: Server, options: ListenOptions): Promise<void> {
@@ -35,7 +35,7 @@ function listenOnce(server: Server, options: ListenOptions): Promise<void> {
   })
 }
 
-/** Connections that the kernel takes while a busy process cannot, lest it drop those of other clients; `somaxconn` bounds it. */
+/** Connections that the kernel accepts while the process is busy, so that it does not drop other clients. `somaxconn` bounds it. */
 const BACKLOG = 4096
 const PAUSE_MS = 500
 const TRIES = 120

@@ -4,24 +4,24 @@ import type { OpenFlow } from '../flow-turns.ts'
 import { shapeFault } from '../json-shape.ts'
 import { HTTP_BOUNDS } from './bounds.ts'
 
-/** Headers as node:http gives them: lower-case names; only `set-cookie` is a list. */
+/** Headers as node:http gives them. Names are in lower case, and only `set-cookie` is a list. */
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * A request in the form in which every host passes it to an app. It is not the web `Request`: loading that class costs 22 ms of a
- * function's start, and making one costs more than the rest of a request's way through the front.
+ * A request in the form in which every host passes it to an app. It is not the web `Request`. Loading that class costs 22 ms of a
+ * function's start, and creating one costs more than the rest of a request's way through the front.
  */
 export interface HttpRequest {
   readonly method: string
   /** Path and query as sent, starting with `/`. */
   readonly target: string
   readonly headers: HeaderMap
-  /** The address of the peer; `""` if unknown. */
+  /** The address of the peer, or `""` if unknown. */
   readonly clientAddress: string
   /** Aborts when the client leaves before its answer is complete. */
   readonly signal: AbortSignal
   /**
-   * Reads the whole body, empty if there is none; before this call nothing is read, nor does the client get 100 Continue.
+   * Reads the whole body, empty if there is none. Before this call nothing is read, and the client does not get 100 Continue.
    * @throws ServiceError `body_too_large` beyond `maxBytes`, `invalid_request` if the client breaks off
    */
   readBody(maxBytes: number): Promise<Uint8Array>
@@ -32,27 +32,27 @@ export interface HttpRequest {
   openBody(): AsyncIterable<Uint8Array>
 }
 
-/** Bytes of an answer that can tell its reader why it ends early. */
+/** Bytes of an answer that can report to their reader why they end early. */
 export interface ToldBytes extends AsyncIterable<Uint8Array> {
   /** Returns the piece to send last. */
   lastPiece(reason: ServiceError): Uint8Array
 }
 
-/** An answer; a stream is read only as fast as the client takes it. */
+/** An answer. A stream is read only as fast as the client takes it. */
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | ToldBytes | null
-  /** Who shares the memory of answers that wait for their clients by it; default: the client's source address. */
+  /** Account that shares the memory of answers waiting for their clients. Default: the client's source address. */
   readonly account?: string
-  /** Opens the turns by which a stream is sent; default: it takes none. */
+  /** Opens the turns by which a stream is sent. By default it takes none. */
   readonly openFlow?: OpenFlow
 }
 
-/** An app: answers every request. It handles its own errors; a rejection is a bug. */
+/** An app, which answers every request. It handles its own errors, and a rejection is a bug. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>
 
-/** Returns the value of a header, or undefined; a repeated header other than `set-cookie` comes joined by commas. */
+/** Returns the value of a header, or undefined. A repeated header other than `set-cookie` is joined by commas. */
 export function headerOf(headers: HeaderMap, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'string' ? value : value?.[0]
@@ -86,7 +86,7 @@ export function givenRequestId(headers: HeaderMap): string | undefined {
   return given !== undefined && REQUEST_ID.test(given) ? given : undefined
 }
 
-/** Returns the token of `Authorization: Bearer …`; undefined without such a header, or for another scheme. */
+/** Returns the token of `Authorization: Bearer …`, or undefined without such a header, or for another scheme. */
 export function bearerToken(headers: HeaderMap): string | undefined {
   return BEARER.exec(headerOf(headers, 'authorization') ?? '')?.[1]
 }
@@ -96,7 +96,7 @@ export function jsonResponse(status: number, value: unknown, headers: Record<str
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
 }
 
-/** Converts any thrown value to an answer, as RFC 9457 (docs/api.md#errors); foreign errors are `internal`. */
+/** Converts any thrown value to an answer, as RFC 9457 (docs/api.md#errors). Foreign errors become `internal`. */
 export function problemResponse(error: unknown, requestId: string): HttpResponse {
   const known = asServiceError(error)
   const headers: Record<string, string> = {
@@ -110,7 +110,7 @@ export function problemResponse(error: unknown, requestId: string): HttpResponse
 }
 
 /**
- * Parses a JSON body; undefined if the body is empty, of any type.
+ * Parses a JSON body. Returns undefined for an empty body of any type.
  * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not JSON, not
  * UTF-8, nested deeper than 64, of more than 1,024 fields or 8,192 fields and elements, or names a field `__proto__`
  */

@@ -8,7 +8,7 @@ export interface Page {
   head?: string
 }
 
-/** Renders a self-contained page; adds no line breaks to its content. */
+/** Renders a self-contained page. Adds no line breaks to its content. */
 export function pageOf({ title, main, head = '' }: Page): string {
   const text = escapeHtml(title)
   const metas = `<meta charset="utf-8">${VIEWPORT}<meta name="robots" content="noindex">`
@@ -17,8 +17,8 @@ export function pageOf({ title, main, head = '' }: Page): string {
 }
 
 /**
- * Returns the content security policy of a page: it loads nothing, runs nothing, is shown in no frame, and sends forms to `formsTo`
- * alone.
+ * Returns the content security policy of a page. It loads nothing, runs nothing, appears in no frame, and sends forms only to
+ * `formsTo`.
  */
 export function pagePolicy(formsTo: readonly string[] = []): string {
   const style = createHash('sha256').update(STYLE).digest('base64')

@@ -1,13 +1,14 @@
 import { ServiceError } from '../errors.ts'
 
-/** The subprotocol of a port's WebSocket: binary messages are bytes, the text `PORT_END` ends the sender's direction. */
+/** The subprotocol of a port's WebSocket. Binary messages are bytes, and the text `PORT_END` ends the sender's direction. */
 export const PORT_PROTOCOL = 'v1.port.boxyard'
 export const PORT_END = 'end'
-/** Most bytes of a client's message: so much of each connection may be in memory until the message is whole. */
+/** Maximum bytes of a client's message. Each connection can hold this much in memory until the message is whole. */
 export const PORT_MESSAGE_BYTES = 64 * 1024
 
 /**
- * Chooses the subprotocol for a client that sent this `Sec-WebSocket-Protocol`; null for one that sent none, which speaks the same.
+ * Chooses the subprotocol for a client that sent this `Sec-WebSocket-Protocol`. Returns null if the client sent none, and then speaks the
+ * same.
  * @throws ServiceError `invalid_request` if it offers only others
  */
 export function choosePortProtocol(offered: string | undefined): string | null {

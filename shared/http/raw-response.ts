@@ -4,14 +4,14 @@ import type { HttpResponse } from './messages.ts'
 import { NOSNIFF } from './nosniff.ts'
 
 /**
- * Answers on a socket that no HTTP server handles, and closes it; the body of `response` must be whole. Destroys the socket if the
+ * Answers on a socket that no HTTP server handles, and closes it. The body of `response` must be whole. Destroys the socket if the
  * client does not close it within 2 s.
  */
 export function endWithResponse(socket: Duplex, response: HttpResponse): void {
   const { body } = response
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body as string) : Buffer.alloc(0)
   const headers = { ...response.headers, connection: 'close', 'content-length': String(bytes.length) }
-  // Discards further input: unread, it would reset the connection, and lose the answer.
+  // Discards further input. Unread, it would reset the connection, and lose the answer.
   socket.resume()
   socket.end(Buffer.concat([Buffer.from(headOf(response.status, headers), 'latin1'), bytes]))
   const timer = setTimeout(() => socket.destroy(), LEAVE_MS)

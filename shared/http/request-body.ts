@@ -11,7 +11,7 @@ export interface BodyTimeouts {
   wholeMs: number
   /** Between two pieces of a streamed or discarded body, while the server waits for them. */
   silenceMs: number
-  /** For a body of no length; 16 bytes more are waited for a millisecond longer. Default: 10 s. */
+  /** Time for a body of any length. Each further 16 bytes extend it by a millisecond. Default: 10 s. */
   startMs?: number
 }
 
@@ -23,7 +23,7 @@ export interface RequestBody {
   open(): AsyncIterable<Uint8Array>
 }
 
-/** Creates the body of a request; `sendContinue` sends 100 Continue to a client that waits for it. */
+/** Creates the body of a request. `sendContinue` sends 100 Continue to a client that waits for it. */
 export function requestBody(
   incoming: IncomingMessage,
   { timeouts, sendContinue }: { timeouts: BodyTimeouts; sendContinue(): void },
@@ -51,15 +51,15 @@ export function requestBody(
 /** The rest of a body that the client still sends when it is answered. */
 export interface BodyRest {
   /**
-   * Call before the answer: delays the close of the connection until the client had time to read it. Closing a socket with unread
+   * Call it before the answer. It delays the close of the connection until the client had time to read it. Closing a socket with unread
    * data resets the connection, and loses the answer.
    */
   lingerOnClose(): void
-  /** Call after the answer: reads and discards the rest, for as long as a body that is read. */
+  /** Call it after the answer. It reads and discards the rest, within the time limits of a body. */
   discard(): void
 }
 
-/** Handles the rest of the body of a request; closes the connection if that exceeds the time limits. */
+/** Handles the rest of the body of a request. Closes the connection if that exceeds the time limits. */
 export function restOfBody(incoming: IncomingMessage, timeouts: BodyTimeouts): BodyRest {
   const { socket } = incoming
   const isOver = (): boolean => incoming.complete || incoming.destroyed
@@ -95,7 +95,7 @@ export function restOfBody(incoming: IncomingMessage, timeouts: BodyTimeouts): B
   }
 }
 
-/** Destroys the connection once the rest of a body exceeds the time limits; returns a function that cancels this. */
+/** Destroys the connection once the rest of a body exceeds the time limits. Returns a function that cancels this. */
 function destroyInTime(incoming: IncomingMessage, { wholeMs, silenceMs }: BodyTimeouts): () => void {
   const destroy = (): void => void incoming.socket.destroy()
   const [whole, silence] = [setTimeout(destroy, wholeMs).unref(), setTimeout(destroy, silenceMs).unref()]
@@ -158,7 +158,7 @@ function bodyTooLarge(maxBytes: number): ServiceError {
   return refusal('body_too_large', [`The body may be at most ${maxBytes} bytes.`, 'Send less.'])
 }
 
-/** What the slowest honest client sends in a millisecond: who sends little is waited for less. */
+/** Bytes that the slowest honest client sends in a millisecond. A client that sends little gets less time. */
 const SLOWEST_BYTES = 16
 const START_MS = 10_000
 

@@ -7,8 +7,8 @@ import { LENT_BUFFERS } from './lent-buffers.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Sends pieces as a body, by the turns that `openFlow` gives, reading one while the last is on its way, and ends the answer. Throws the
- * error of the source, or that the client has left; then closes the source at once.
+ * Sends pieces as a body in the turns of `openFlow`, and ends the answer. Reads one piece while the last is on its way. Throws the
+ * error of the source, or that the client has left, and then closes the source at once.
  */
 export async function sendPieces(
   outgoing: ServerResponse,
@@ -21,7 +21,7 @@ export async function sendPieces(
   let leave = (_error: Error): void => undefined
   const left = (): void => leave(new Error('the client left'))
   outgoing.on('close', left)
-  // Waits for `begin`; rejects as soon as the client leaves.
+  // Waits for `begin`. Rejects as soon as the client leaves.
   const wait = <T>(begin: (resolve: (value: T | PromiseLike<T>) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => {
       leave = reject
@@ -48,7 +48,9 @@ export async function sendPieces(
   }
 }
 
-/** As `sendPieces`, of a stream that nothing else reads: without a promise for each piece. The stream may be over already. */
+/**
+ * Does the same as `sendPieces` for a stream that nothing else reads, without a promise for each piece. The stream may have ended already.
+ */
 export async function sendStream(
   outgoing: ServerResponse,
   body: Readable,

@@ -19,7 +19,7 @@ import { sendPieces, sendStream } from './send-pieces.ts'
 import { createSourceAddresses, type SourceAddresses } from './source-address.ts'
 import { sourceKey } from './source-key.ts'
 
-/** Limits for `http.createServer`; a client slower than these is cut off. */
+/** Limits for `http.createServer`. The server cuts off a slower client. */
 export const SERVER_OPTIONS: ServerOptions = {
   /** Above the clients' own time-outs, so that a kept-alive connection is not closed under a request on its way. */
   keepAliveTimeout: 65_000,
@@ -31,16 +31,16 @@ export const SERVER_OPTIONS: ServerOptions = {
   /** Off: the app refuses such requests with a problem. */
   requireHostHeader: false,
   noDelay: true,
-  /** For answers, so that the next piece is ready when the kernel takes it; what comes is bounded by `serve`. */
+  /** For answers, so that the next piece is ready when the kernel accepts it. `serve` bounds the input. */
   highWaterMark: 512 * 1024,
   /**
-   * Ignores an upgrade to anything but a WebSocket, such as HTTP/2: the request is answered as a plain one. Also one sent before
-   * earlier answers were complete, into whose bytes the 101 would be written.
+   * Ignores an upgrade to anything but a WebSocket, such as HTTP/2, and answers it as a plain request. Also ignores one sent before
+   * earlier answers were complete, because the 101 would be written into their bytes.
    */
   shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
 }
 
-/** Those of a server without WebSockets, which answers an upgrade as a plain request: nobody else would answer it. */
+/** Options of a server without WebSockets. It answers an upgrade as a plain request, because no other handler would. */
 export const PLAIN_SERVER_OPTIONS: ServerOptions = { ...SERVER_OPTIONS, shouldUpgradeCallback: () => false }
 
 export interface ServingOptions {
@@ -52,7 +52,7 @@ export interface ServingOptions {
   timeouts?: BodyTimeouts
   /** Default: no proxy is trusted. */
   sources?: SourceAddresses
-  /** Answers in memory that clients do not take; default: that of HTTP_BOUNDS. */
+  /** Bytes of answers in memory that clients do not read. Default: the value in HTTP_BOUNDS. */
   unreadBytes?: number
 }
 
@@ -60,7 +60,11 @@ export interface ServingOptions {
 export interface Serving {
   /** Requests not answered yet. */
   inFlight(): number
-  /** Accepts no new connections, closes idle ones and breaks off streams of events, which end no other way; resolves once nothing is in flight or `signal` aborts. */
+  /**
+   * Accepts no new connections, closes idle ones, and breaks off streams of events, which end no other way. Resolves once nothing is in
+   * flight or
+   * `signal` aborts.
+   */
   drain(signal: AbortSignal): Promise<void>
 }
 
@@ -102,9 +106,10 @@ export function serve(server: Server, options: ServingOptions): Serving {
 }
 
 /**
- * Bounds what is read from a connection before somebody asks for it: a body, and what a paused WebSocket or tunnel gets. A paused socket
- * reads up to its `highWaterMark`, and node:net gives both directions that of SERVER_OPTIONS. Pieces that wait outlive young collections,
- * so V8 collects the whole heap to free them: eight clients that flooded a port cost the agent 1.5 pauses of 30 ms each second.
+ * Bounds what is read from a connection before a handler reads it: a body, and the input of a paused WebSocket or tunnel. A paused socket
+ * reads up to its `highWaterMark`, and node:net gives both directions the value of SERVER_OPTIONS. Waiting pieces outlive young
+ * collections,
+ * so V8 collects the whole heap to free them. Eight clients that flooded a port cost the agent 1.5 pauses of 30 ms each second.
  */
 function boundUnread(socket: Socket): void {
   const { _readableState: reading } = socket as unknown as { _readableState: { highWaterMark: number } }
@@ -123,7 +128,7 @@ async function drain(server: Server, state: ServingState, signal: AbortSignal): 
   state.isDraining = true
   server.close()
   server.closeIdleConnections()
-  // Their clients go on elsewhere, or later, from the last cursor.
+  // Their clients continue elsewhere, or later, from the last cursor.
   for (const outgoing of state.streams) outgoing.destroy()
   if (state.inFlight > 0 && !signal.aborted) {
     await new Promise<void>((resolve) => {
@@ -139,7 +144,7 @@ interface Answering extends ServingOptions {
   sources: SourceAddresses
   /** Answers that wait for their clients, by account or source address. */
   unread: FairShares
-  /** Bounds the lines of the log: each client can break off as many answers as it likes. */
+  /** Bounds the lines of the log, because each client can break off as many answers as it likes. */
   lines: LineBudget
   isDraining(): boolean
   streams: Set<ServerResponse>
@@ -175,7 +180,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
   rest.discard()
 }
 
-/** Converts a node:http pair to a request; its body stays unread until the handler reads it. */
+/** Converts a node:http pair to a request. Its body stays unread until the handler reads it. */
 function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, options: Answering): HttpRequest {
   const { timeouts, sources } = options
   let controller: AbortController | undefined
@@ -217,7 +222,7 @@ function abortOnLeave(outgoing: ServerResponse): AbortController {
   return controller
 }
 
-/** Converts an absolute-form target (RFC 9112 §3.2.2) to its path; `*` and others match no route. */
+/** Converts an absolute-form target (RFC 9112 §3.2.2) to its path. `*` and others match no route. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target
   const path = /^https?:\/\/[^/?#]*(\/.*)?$/i.exec(target)
@@ -225,8 +230,8 @@ function originForm(target: string): string {
 }
 
 /**
- * Sends an answer and resolves when it is handed to the kernel. Reads a stream only as fast as the client takes it, and closes it
- * unread if no body is sent: after HEAD, with 204 and 304, to a client that has left.
+ * Sends an answer, and resolves when it is handed to the kernel. Reads a stream only as fast as the client takes it. Closes it
+ * unread if no body is sent: after HEAD, with 204 and 304, and to a client that has left.
  */
 async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
   const { body, status } = response
@@ -253,7 +258,7 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
   else outgoing.end(body)
 }
 
-/** Counts a whole answer that the kernel did not take at once; cuts off the client if those of its account are too many. */
+/** Counts a whole answer that the kernel did not accept at once. Cuts off the client if its account has too many. */
 function countUnread(outgoing: ServerResponse, account: string, unread: FairShares): void {
   if (outgoing.destroyed || outgoing.writableLength === 0) return
   const release = unread.take(account, Math.max(outgoing.writableLength, ANSWER_BYTES))
@@ -289,7 +294,7 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
 
 const EVENT_STREAM = 'text/event-stream'
 const NO_PROXIES = createSourceAddresses([])
-/** What a request takes in memory until its answer is sent, however short both are. */
+/** Memory that a request takes until its answer is sent, however short both are. */
 const ANSWER_BYTES = 16 * 1024
 /** Reached by the first long piece, which has up to 64 KiB (libuv). */
 const UNREAD_BYTES = 1024

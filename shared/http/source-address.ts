@@ -1,12 +1,13 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { type HeaderMap, headerOf } from './messages.ts'
 
-/** Tells where a request or connection comes from, behind proxies that are trusted. */
+/** Determines where a request or connection comes from, behind trusted proxies. */
 export interface SourceAddresses {
   /** Returns true for the address of a trusted proxy. */
   isProxy(address: string): boolean
   /**
-   * Returns the address of the client: the peer, or if that is a trusted proxy the last address of `X-Forwarded-For` that is none.
+   * Returns the address of the client. This is the peer, or behind a trusted proxy the last address of `X-Forwarded-For` that is not a
+   * proxy.
    */
   clientOf(peer: string, headers: HeaderMap): string
 }
@@ -43,5 +44,5 @@ export function isNetwork(text: string): boolean {
   )
 }
 
-/** What is told where one of a list is none. */
+/** The error text for an invalid entry of a list. */
 export const NETWORKS_EXPECTED = 'addresses or networks such as 192.0.2.1,10.0.0.0/8,2001:db8::/32'

@@ -10,7 +10,7 @@ import { isRanged, requestHeadersOf } from './headers.ts'
 import { plainSchemas } from './schemas.ts'
 import { ANY_BYTES, descriptionOf, TAGS, tagOf } from './texts.ts'
 
-/** Builds the OpenAPI 3.1 document from the operation table alone. */
+/** Builds the OpenAPI 3.1 document only from the operation table. */
 export function buildOpenApiDocument(): Record<string, unknown> {
   const paths: ZodOpenApiPathsObject = {}
   for (const operation of OPERATIONS) {
@@ -47,7 +47,7 @@ export function buildOpenApiDocument(): Record<string, unknown> {
   return plain
 }
 
-/** Drops the constraints of the text form: a query is validated as text, but described by the type in `override`. */
+/** Drops the constraints of the text form. A query is validated as text, but described by the type in `override`. */
 function dropForText(jsonSchema: Record<string, unknown>): void {
   if (jsonSchema.override === undefined) return
   for (const keyword of ['enum', 'pattern', 'anyOf']) delete jsonSchema[keyword]
@@ -74,8 +74,8 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
 }
 
 /**
- * Whether a client may repeat a request whose answer it did not get: `safe`: it changes nothing; `idempotent`: twice has the effect
- * of once, though a repeat may be answered otherwise (404, 412); `key`: only with the Idempotency-Key of the first; `never`.
+ * Whether a client can repeat a request without an answer. `safe` changes nothing. With `idempotent`, two requests have the effect
+ * of one, though a repeat may get another answer (404, 412). `key` needs the Idempotency-Key of the first request. `never` forbids it.
  */
 type Retry = 'safe' | 'idempotent' | 'key' | 'never'
 

@@ -3,7 +3,7 @@ import { PORT_PROTOCOL } from '../http/port-frames.ts'
 import type { Operation } from '../operation.ts'
 import type { OperationId } from '../routes.ts'
 
-/** Describes the headers that a request of an operation may have beside those of its credentials and body. */
+/** Describes the headers that a request of an operation can have besides its credentials and body headers. */
 export function requestHeadersOf(operation: Operation): z.ZodObject {
   const { id, method } = operation
   return z.object({

@@ -2,10 +2,10 @@
 type Schema = Record<string, unknown>
 
 /**
- * Puts the schemas of an OpenAPI document into forms that generators of clients know, in place; none accepts more or less than before.
- * - Text and numbers that may be null have both types at once: Go and TypeScript clients would lose the null of `anyOf` with a `$ref`.
- *   What a `$ref` named is in `x-boxyard-schema`.
- * - A pattern has no lookahead for its length, which RE2 lacks, and no `\0`, which Python takes for an octal number.
+ * Puts the schemas of an OpenAPI document into forms that client generators know, in place. Each accepts the same values as before.
+ * - Text and numbers that may be null have both types at once. Go and TypeScript clients would lose the null of `anyOf` with a `$ref`.
+ *   `x-boxyard-schema` holds the name of the former `$ref`.
+ * - A pattern has no lookahead for its length, which RE2 lacks, and no `\0`, which Python reads as an octal number.
  * - Whole numbers that may exceed 32 bits say so.
  * - Named enums that share a value name their constants, which Go has one space for.
  */

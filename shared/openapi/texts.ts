@@ -1,7 +1,7 @@
 import { PORT_END, PORT_MESSAGE_BYTES, PORT_PROTOCOL } from '../http/port-frames.ts'
 import { type Operation, opensByTicket } from '../operation.ts'
 
-/** Describes an operation: what it does and needs, and how its bodies and streams travel. */
+/** Describes an operation, its requirements, and how its bodies and streams travel. */
 export function descriptionOf(operation: Operation): string {
   const { permission, summary, details } = operation
   const does = details === null ? `${summary}.` : `${summary}. ${details}`

@@ -80,7 +80,7 @@ export const tokenSchema = z
   })
   .meta({ id: 'Token' })
 
-/** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
+/** The answer of `POST /v1/tokens`. Only this answer shows `token`. */
 export const createdTokenSchema = tokenSchema
   .extend({
     token: z.string().optional().meta({ description: 'The bearer token. Returned only once, and absent in a replay.' }),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { gibSchema, idSchema, nameSchema, pageFields, timestampSchema } from './common.ts'
 
-/** A backup of a data volume (docs/api/resources.md#backup): all fields are always present. */
+/** A backup of a data volume (docs/api/resources.md#backup). All fields are always present. */
 export const backupSchema = z
   .looseObject({
     id: idSchema,

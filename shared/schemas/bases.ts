@@ -14,7 +14,7 @@ import { unpackReportSchema } from './files.ts'
 
 const SHARED = { description: 'Shares the base with all projects. Requires `admin` on all projects.' }
 
-/** A base template (docs/api/resources.md#base): all fields but `unpacked` are always present. */
+/** A base template (docs/api/resources.md#base). All fields but `unpacked` are always present. */
 export const baseSchema = z
   .looseObject({
     id: idSchema,
@@ -55,7 +55,7 @@ export const createBaseBodySchema = z
   })
   .meta({ id: 'CreateBase', override: forbid(...notExactlyOne('box', 'image'), together('image', 'snapshot')) })
 
-/** The query of `POST P/bases`; for an archive it carries the fields of the JSON body. */
+/** The query of `POST P/bases`. For an archive it carries the fields of the JSON body. */
 export const createBaseQuery = z.strictObject({
   name: nameSchema.optional().meta({ description: 'Name of the base. Use it with an archive.' }),
   shared: booleanQuery(false, `Use it with an archive. ${SHARED.description}`),

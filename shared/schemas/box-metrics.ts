@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { nameSchema, timestampSchema } from './common.ts'
 
-/** The usage of a box (`GET B/metrics`), from the kernel's own counters at the call; null for values that only a running box has. */
+/** The usage of a box (`GET B/metrics`), from the kernel's own counters at the call. Null for values that only a running box has. */
 export const boxMetricsSchema = z
   .looseObject({
     box: nameSchema,

@@ -219,7 +219,7 @@ export const leaseBodySchema = z
   })
   .meta({ id: 'Lease' })
 
-/** A box (docs/api/resources.md#box): all fields are always present. */
+/** A box (docs/api/resources.md#box). All fields are always present. */
 export const boxSchema = z
   .looseObject({
     id: idSchema,
@@ -257,7 +257,7 @@ export const boxSchema = z
 /** `GET P/boxes`. */
 export const boxListSchema = z.looseObject({ boxes: z.array(boxSchema), ...pageFields }).meta({ id: 'BoxList' })
 
-/** The query of `GET P/boxes`; `tag` holds `key` or `key=value`, comma separated or repeated, all must match. */
+/** The query of `GET P/boxes`. `tag` holds `key` or `key=value`, comma separated or repeated, and all must match. */
 export const boxListQuery = pageQuery.extend({
   prefix: prefixQuery,
   status: boxStatusSchema.optional(),

@@ -26,7 +26,7 @@ export const boxNameSchema = nameSchema
       'Name and host name of the box, unique in its project. Names that Linux reserves, such as `localhost`, are not allowed.',
   })
 
-/** A project in the path of a list: a name, or `-` for every project the token can read. */
+/** A project in the path of a list: a name, or `-` for every project that the token can read. */
 export const projectOrAllSchema = z
   .string()
   .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|-)$/, 'must be a project name, or "-" for every project')
@@ -51,7 +51,7 @@ export function definitionBytes(...parts: readonly unknown[]): number {
   return parts.reduce<number>((sum, part) => sum + new TextEncoder().encode(JSON.stringify(part) ?? '').length, 0)
 }
 
-/** Environment of a box or a command; `BOX_*` and `BOXYARD_*` are refused by the core as `environment_reserved`. */
+/** Environment of a box or a command. The core refuses `BOX_*` and `BOXYARD_*` as `environment_reserved`. */
 export const environmentSchema = z
   .record(
     z
@@ -67,7 +67,7 @@ export const boxEnvironmentSchema = environmentSchema.refine((map) => definition
   error: `must be at most ${DEFINITION_BYTES} bytes as JSON`,
 })
 
-/** Tags of a resource; every key of a Kubernetes label or annotation is one. */
+/** Tags of a resource. Every key of a Kubernetes label or annotation is valid. */
 export const tagsSchema = z
   .record(
     z.string().regex(/^[A-Za-z0-9_.:/-]{1,317}$/, 'keys are 1–317 of A–Z a–z 0–9 _ . - : /'),
@@ -98,7 +98,7 @@ export function booleanQuery(fallback: boolean, description: string) {
     .meta({ description, override: { type: 'boolean', default: fallback } })
 }
 
-/** `?wait_seconds=`: 0–25, `fallback` if left out; 25 keeps clear of API Gateway's 30 s (docs/api.md#waiting). */
+/** `?wait_seconds=` takes 0–25, by default `fallback`. 25 keeps clear of API Gateway's 30 s (docs/api.md#waiting). */
 export function waitSeconds(fallback: number, description: string) {
   const override = { type: 'integer' as const, minimum: 0, maximum: 25, default: fallback }
   return integerQuery(0, 25).default(fallback).meta({ description, override })
@@ -152,7 +152,7 @@ export const TEXTS = { type: 'array', items: { type: 'string', maxLength: 4096 }
 /** At least one tag, none with an empty key. */
 const TAG_LIST = '^,*[^,=][^,]*(,([^,=][^,]*)?)*$'
 
-/** The `tag` of a list: `key` or `key=value`, comma separated or repeated; all must match. */
+/** The `tag` of a list: `key` or `key=value`, comma separated or repeated. All must match. */
 export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
   .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
@@ -183,7 +183,7 @@ export const gibSchema = z.number().positive('must be greater than 0').max(1_048
 /** Processors of a box. */
 export const cpusSchema = z.number().min(0.05, 'must be at least 0.05').max(1024)
 
-/** The mount point of a data volume; the core refuses `/`, `..` and paths below /proc, /sys and /dev as `path_invalid`. */
+/** The mount point of a data volume. The core refuses `/`, `..` and paths below /proc, /sys and /dev as `path_invalid`. */
 export const mountPathSchema = z
   .string()
   .max(4095)

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { nameSchema, protocolSchema, timestampSchema } from './common.ts'
 
-/** A host name of at least two labels, in lower case; other letters are given as `xn--…`. */
+/** A host name of at least two labels, in lower case. Other letters are written as `xn--…`. */
 const domainSchema = z
   .string()
   .max(253)

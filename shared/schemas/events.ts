@@ -11,7 +11,7 @@ import {
   waitSeconds,
 } from './common.ts'
 
-/** A cursor has a number of each cell of a fleet: as many as leave room in the head of a request (32 KiB). */
+/** A cursor has a number for each cell of a fleet, as many as fit into the head of a request (32 KiB). */
 const CURSOR_MAX = 16_384
 /** Cells whose history is not in an answer. */
 const missingCells = z.array(z.string()).optional()

@@ -14,7 +14,10 @@ import {
 const IN_MESSAGE = 'comes in the first message with start=message'
 const cells = integerQuery(1, 65_535)
 
-/** The query of `GET B/exec/ws`: that of the Kubernetes exec endpoint, and what `POST B/exec` takes (docs/exec.md#commands-over-a-websocket). */
+/**
+ * The query of `GET B/exec/ws`. It takes the query of the Kubernetes exec endpoint, and the fields of `POST B/exec`
+ * (docs/exec.md#commands-over-a-websocket).
+ */
 export const execStreamQuery = z
   .strictObject({
     command: z

@@ -28,7 +28,7 @@ const SIGNALS = [
   ...(['SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGWINCH', 'SIGABRT', 'SIGCHLD', 'SIGPIPE'] as const),
 ] as const
 
-/** Bytes of a program or an argument: Linux takes no longer ones (MAX_ARG_STRLEN). */
+/** Bytes of a program or an argument. Linux accepts no longer ones (MAX_ARG_STRLEN). */
 const ARGUMENT_BYTES = 131_071
 
 /** A program or an argument. */
@@ -59,7 +59,7 @@ const ENV_TEXT =
   'Variables by name, at most 262,144 bytes in total as `NAME=VALUE`. `BOX_*` and `BOXYARD_*` are reserved.'
 // Records store the command, and lists return it.
 const COMMAND_BYTES = 262_144
-/** Bytes of the variables of a command, as NAME=VALUE: with the command and the box's own they stay below what Linux takes. */
+/** Bytes of the variables of a command, as NAME=VALUE. With the command and the box's own variables they stay below the limit of Linux. */
 export const VARIABLES_BYTES = 262_144
 
 /** The words for variables that are longer. */
@@ -120,7 +120,7 @@ export const execStatusSchema = z.enum(['running', 'exited', 'killed', 'timed_ou
     '`killed`: a signal ended it. `timed_out` and `out_of_memory`: it was killed for that reason. `lost`: its end was not observed.',
 })
 
-/** Why a command could not be started, where its output is not the only one to tell. */
+/** Why a command could not be started, in addition to its output. */
 export const execReasonSchema = z.enum(['process_limit_reached']).meta({
   id: 'ExecReason',
   description: '`process_limit_reached`: the box had reached its process limit, and the exit code is 126.',

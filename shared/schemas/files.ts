@@ -24,7 +24,7 @@ const modeSchema = z
   .optional()
   .meta({ description: 'Permission bits in octal.' })
 
-/** The query that names a file: one of `path` and `path_base64`. */
+/** The query that names a file by `path` or `path_base64`. */
 export const fileQuery = z.strictObject(pathFields)
 
 const snapshotField = {
@@ -40,7 +40,7 @@ export const fileDeleteQuery = z.strictObject({
   recursive: booleanQuery(false, 'Deletes a directory and its contents.'),
 })
 
-/** The query of `PUT B/files/write`; JSON may carry the same. */
+/** The query of `PUT B/files/write`. JSON can carry the same. */
 export const fileWriteQuery = z.strictObject({
   ...pathFields,
   mode: modeSchema,

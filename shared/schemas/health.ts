@@ -36,7 +36,7 @@ export const nodeSchema = z.looseObject({
   ready: z.boolean().meta({ description: 'Whether its `Ready` condition is true.' }),
 })
 
-/** `GET /healthz`; without a good token only `status`, `api` and an empty `errors`. */
+/** `GET /healthz`. Without a valid token it has only `status`, `api` and an empty `errors`. */
 export const healthSchema = z
   .looseObject({
     status: z.enum(['ok', 'degraded', 'unavailable']).meta({

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** The description of every bound that `GET /v1/config` publishes; the last words of a name are its unit. */
+/** The description of every bound that `GET /v1/config` publishes. The last words of a name are its unit. */
 export const LIMIT_TEXTS = {
   requests_per_second: 'Requests per second from one token, together with tokens created with it. Above this, 429.',
   requests_burst: 'Requests from one token, with tokens created with it, in one burst.',

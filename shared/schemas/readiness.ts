@@ -4,7 +4,7 @@ import { forbid, notExactlyOne } from './field-rules.ts'
 
 const probeCommand = z.array(argumentSchema).min(1).max(256)
 
-/** A readiness probe, with exactly one of `http`, `tcp` and `command`; without a probe a service is ready as soon as it runs. */
+/** A readiness probe, with exactly one of `http`, `tcp` and `command`. Without a probe a service is ready as soon as it runs. */
 export const readinessSchema = z
   .strictObject({
     http: z

@@ -68,7 +68,7 @@ const SPEC = {
     .meta({ description: 'Seconds between the stop signal and SIGKILL. Default: 10.' }),
 }
 
-/** The body of `PUT B/services/{service}`; fields that are left out get their defaults. */
+/** The body of `PUT B/services/{service}`. Omitted fields get their defaults. */
 export const putServiceBodySchema = z
   .strictObject({ ...SPEC, tags: tagsSchema.optional() })
   .refine(({ command, env, readiness }) => definitionBytes(command, env, readiness?.command) <= DEFINITION_BYTES, {
@@ -213,7 +213,7 @@ export const serviceListQuery = pageQuery.extend({ prefix: prefixQuery })
 /** The path of one service. */
 export const serviceParams = z.strictObject({ project: nameSchema, name: nameSchema, service: nameSchema })
 
-/** The body of `POST …/deploy`; fields that are left out are as in the definition of the service. */
+/** The body of `POST …/deploy`. Omitted fields keep their value in the service's definition. */
 export const deployServiceBodySchema = z
   .strictObject({
     command: SPEC.command.optional(),
@@ -261,7 +261,7 @@ export const serviceLogsQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for output after the offset.'),
 })
 
-/** A piece of a log: stdout and stderr in one. */
+/** A piece of a log, with stdout and stderr in one. */
 export const serviceLogsSchema = z.looseObject(outputPieceFields).meta({ id: 'ServiceLogs' })
 
 export type PutServiceBody = z.infer<typeof putServiceBodySchema>

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { LimitName } from './limits.ts'
 
-/** Whose use is added up: that of a box, of a project, or of a token with all that were minted with it. */
+/** Accounts whose use is added up: a box, a project, or a token with all tokens that were created with it. */
 const ACCOUNTS = ['box', 'project', 'token'] as const
 
 const RULES = {
@@ -21,7 +21,7 @@ const ALL = ['box', 'project', 'token'] as const
 const CALLERS = ['project', 'token'] as const
 
 /**
- * Everything that the callers of a deployment share, with its bound and the accounts that it is shared by. Of a token with `admin` for
+ * Everything that the callers of a deployment share, with its bound and the accounts that share it. For a token with `admin` for
  * all projects, which acts for others, only the project counts in a project.
  */
 export const SHARES = {
@@ -59,7 +59,7 @@ export const SHARES = {
 /** One of the closed list of what is shared. */
 export type ShareName = keyof typeof SHARES
 
-/** What is shared, as `GET /v1/config` publishes it. */
+/** The shared resources, as `GET /v1/config` publishes them. */
 export const sharesSchema = z
   .record(
     z.string(),

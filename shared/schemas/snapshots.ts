@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { idSchema, nameSchema, pageFields, pageQuery, pathTokenSchema, prefixQuery, timestampSchema } from './common.ts'
 
-/** A snapshot of a box's root or of a data volume (docs/api/resources.md#snapshot): all fields are always present. */
+/** A snapshot of a box's root or of a data volume (docs/api/resources.md#snapshot). All fields are always present. */
 export const snapshotSchema = z
   .looseObject({
     id: idSchema,

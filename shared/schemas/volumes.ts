@@ -21,7 +21,7 @@ const attachmentSchema = z.looseObject({
   read_only: z.boolean(),
 })
 
-/** A data volume (docs/api/resources.md#volume): all fields are always present. */
+/** A data volume (docs/api/resources.md#volume). All fields are always present. */
 export const volumeSchema = z
   .looseObject({
     id: idSchema,
@@ -72,7 +72,7 @@ export const createVolumeBodySchema = z
     override: forbid(together('from_backup', 'from'), together('from_backup', 'from_snapshot')),
   })
 
-/** `PUT D`: a field left out stays, null resets it to its default; read-only fields may be repeated as they are. */
+/** `PUT D`. An omitted field stays, and null resets it to its default. Read-only fields may be repeated unchanged. */
 export const updateVolumeBodySchema = z
   .strictObject({
     size_gb: gibSchema.nullable().meta({ description: 'Capacity in GiB. Null resets it to the default.' }),

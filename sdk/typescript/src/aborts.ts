@@ -4,7 +4,7 @@ import { checkId } from './problems.ts'
 import { pause } from './retries.ts'
 import { unlessAborted } from './unless-aborted.ts'
 
-/** What an abort does with a command: it ends it, or leaves it (`detach`). */
+/** Decides what happens to a command when its signal aborts. `end` stops the command, `detach` leaves it running. */
 export type OnAbort = 'end' | 'detach'
 
 /**
@@ -36,14 +36,14 @@ export function boundTo(
   }
 }
 
-/** Calls `act` once the signal aborts, at once if it has; what it returns takes that back. */
+/** Calls `act` as soon as the signal aborts, or at once if it already has. Returns a function that cancels this. */
 export function whenAborted(signal: AbortSignal, act: () => void): () => void {
   if (signal.aborted) act()
   else signal.addEventListener('abort', act, { once: true })
   return () => signal.removeEventListener('abort', act)
 }
 
-/** Ends a command: asks it by SIGTERM, and kills what is left of it after 2 s. Resolves after 5 s in any case, and never rejects. */
+/** Ends a command. Sends SIGTERM, and kills the rest after 2 s. Resolves within 5 s, and never rejects. */
 export async function endExec(
   caller: Caller,
   { project, name, exec }: { project: string; name: string; exec: string },
@@ -57,7 +57,7 @@ export async function endExec(
     const { status } = await caller.call('getExec', { path, query: { wait_seconds: GRACE_SECONDS }, signal })
     if (status === 'running') await caller.call('signalExec', { path, body: { signal: 'SIGKILL' }, signal })
   } catch {
-    // The abort is what its caller hears of; the service may be away.
+    // Callers get the abort as the error. The service may be unreachable.
   } finally {
     clearTimeout(timer)
   }
@@ -79,8 +79,8 @@ export async function endStarted(
 }
 
 /**
- * Waits until the socket of a command is open, and from then on leaves it and ends the command as soon as the signal aborts. What is opened
- * while it aborts is awaited for 5 s.
+ * Waits until the socket of a command is open, then closes it and ends the command as soon as the signal aborts. If the signal aborts while
+ * the socket opens, waits up to 5 s for it.
  */
 export async function openEnded(
   caller: Caller,

@@ -1,9 +1,10 @@
-/** Schemes that a service may name: those of requests, and those of WebSockets. */
+/** URL schemes that the service may name for requests and for WebSockets. */
 export const SCHEMES = { http: ['http:', 'https:'], socket: ['ws:', 'wss:'] } as const
 
 /**
- * Tells why a client of `front` does not use an address that the service named, by a redirect or a ticket; null if it does. Refused are
- * other schemes, passwords, plain text where `front` is encrypted, and addresses of this machine or its link unless `front` is one too.
+ * Returns why a client of `front` rejects an address that the service named in a redirect or ticket, or null if it accepts the address.
+ * Rejects other schemes, passwords, and plain text if `front` is encrypted. Rejects addresses of this machine or its link unless `front` is
+ * one.
  */
 export function obstacleOf(front: string, address: string, schemes: readonly string[]): string | null {
   const known = new URL(front)
@@ -18,7 +19,7 @@ export function obstacleOf(front: string, address: string, schemes: readonly str
   return `${originOf(target)} is this machine or its link (BOXYARD_DATA_URL of the service sets the data address).`
 }
 
-/** Parses a URL, which may be relative to `base`; null for what is none. */
+/** Parses a URL, which may be relative to `base`. Returns null if it is invalid. */
 export function parseUrl(text: string, base: string): URL | null {
   return URL.canParse(text, base) ? new URL(text, base) : null
 }
@@ -28,7 +29,10 @@ export function originOf({ protocol, host }: URL): string {
   return `${protocol}//${host}`
 }
 
-/** Tells which addresses of this machine or its link a host of a URL is; null for all others. A URL has made 127.1 and 0x7f.1 alike. */
+/**
+ * Returns whether the host of a URL is a loopback or link-local address, or null for any other. Parsing the URL has normalized 127.1 and
+ * 0x7f.1.
+ */
 function reachOf(hostname: string): 'loopback' | 'link' | null {
   const host = hostname.toLowerCase().replace(/\.$/, '')
   if (host === 'localhost' || host.endsWith('.localhost')) return 'loopback'

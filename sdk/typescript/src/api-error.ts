@@ -4,7 +4,7 @@ export interface RequestFault {
   detail: string
 }
 
-/** What a problem of the API says (RFC 9457). */
+/** Fields of a problem of the API (RFC 9457). */
 export interface ProblemFields {
   code: string
   status: number
@@ -14,7 +14,7 @@ export interface ProblemFields {
   errors: readonly RequestFault[]
 }
 
-/** A refusal by the API. Each code has a class of its own; one that this version does not know is a plain `ApiError`. */
+/** An error response of the API. Each code has its own class, and a code that this version does not know is a plain `ApiError`. */
 export class ApiError extends Error {
   readonly code: string
   readonly status: number
@@ -43,7 +43,11 @@ export class ConnectionError extends Error {
   override readonly name: string = 'ConnectionError'
 }
 
-/** Output came faster than it was taken, and was left: most browsers read a WebSocket whether or not anybody takes what came. */
+/**
+ * The client dropped the stream because output arrived faster than the program read it. Most browsers read a WebSocket even if the page
+ * does not
+ * consume its messages.
+ */
 export class OverflowError extends ConnectionError {
   override readonly name = 'OverflowError'
 }

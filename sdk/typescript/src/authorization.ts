@@ -1,4 +1,4 @@
-/** Returns the header that tells the token. @throws TypeError, without the token, for one that no header can hold */
+/** Returns the authorization header for a token. @throws TypeError, without the token, if no header can hold it */
 export function authorizationOf(token: string | null): { authorization?: string } {
   if (token === null) return {}
   if (!TOKEN.test(token)) throw new TypeError('The token has a character that no token has, such as a line break.')

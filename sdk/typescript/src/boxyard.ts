@@ -14,11 +14,13 @@ import { type BoxRecord, type Operation, waitForBox, waitForOperation } from './
 export interface BoxyardOptions {
   /** Origin of the service, such as `http://127.0.0.1:8080`. */
   url: string
-  /** An access token, or where to read it anew for each request. */
+  /** An access token, or a function that returns the current one for each request. */
   token?: string | (() => string | null) | undefined
   /**
-   * `auto` (default) takes tickets where the front cannot stream, and in a browser; `always` streams by the data address alone; `front` by the
-   * front alone, WebSockets with a ticket: for a page at the address of the front, whose session no WebSocket can send.
+   * `auto` (default) uses tickets in a browser and where the front cannot stream. `always` streams only through the data address. `front`
+   * streams
+   * only through the front, with tickets for WebSockets. Pages at the address of the front need this, because no WebSocket can send their
+   * session.
    */
   tickets?: 'auto' | 'always' | 'front' | undefined
   /** How often a request is sent until it is answered, with pauses that double from 0.1 s. Default 6. */
@@ -40,9 +42,9 @@ export interface Boxyard {
   waitForOperation(operation: string, signal?: AbortSignal): Promise<Operation>
   /** Makes a box, and waits until it runs or could not be started. */
   createBox(project: string, body: CallInput<'createBox'>['body']): Promise<BoxHandle>
-  /** Makes a base of a tar, or with `image: 'true'` of an image; it may be made after the answer, as that tells. */
+  /** Creates a base from a tar, or with `image: 'true'` from an image. The answer shows if the base is still being created. */
   createBaseFrom(project: string, archive: UploadBody, query: Query): Promise<FullAnswer<AnswerOf<'createBase'>>>
-  /** A box that is there already; asks nothing. */
+  /** Returns a handle of an existing box. Sends no request. */
   box(project: string, name: string): BoxHandle
 }
 
@@ -51,7 +53,7 @@ export interface BoxHandle {
   readonly project: string
   readonly name: string
   info(): Promise<BoxRecord>
-  /** Runs a command, or a line of the shell, to its end. An abort of its signal ends the command, too, unless told otherwise. */
+  /** Runs a command or shell line to its end. Aborting the signal also ends the command, unless `onAbort` is `detach`. */
   run(command: string | readonly string[], options?: RunOptions): Promise<AnswerOf<'createExec'>>
   /** Starts a command and streams input and output. */
   stream(command: readonly string[], options?: StreamOptions): Promise<TerminalStream>
@@ -65,17 +67,17 @@ export interface BoxHandle {
   writeFile(path: string, body: UploadBody | string, query?: Query): Promise<AnswerOf<'writeFile'>>
   /** A tar of what is at a path. */
   readArchive(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
-  /** Unpacks a tar into a directory, and tells what was refused. */
+  /** Unpacks a tar into a directory, and returns the members that it refused. */
   writeArchive(path: string, body: UploadBody, query?: Query): Promise<AnswerOf<'writeArchive'>>
   fork(name: string, more?: Omit<CallInput<'createBox'>['body'], 'name' | 'fork' | 'base'>): Promise<BoxHandle>
-  /** Takes a snapshot of its disk, with its data volumes if asked; the service names it where no name is given. */
+  /** Takes a snapshot of the disk and, if asked, of the data volumes. The service chooses a name if none is given. */
   snapshot(
     name?: string,
     more?: Omit<CallInput<'createBoxSnapshot'>['body'], 'name'>,
   ): Promise<AnswerOf<'createBoxSnapshot'>>
   /** Goes through its snapshots, oldest first. */
   snapshots(): AsyncGenerator<ItemOf<'listBoxSnapshots'>>
-  /** Restores it to a snapshot, and waits until that is done; its present state becomes an automatic snapshot. */
+  /** Restores the box to a snapshot, and waits until that is done. The service first saves the present state as an automatic snapshot. */
   restore(snapshot: string, more?: Omit<CallInput<'restoreBox'>['body'], 'snapshot'>): Promise<BoxRecord>
   /** Goes through what has changed on its disk since a snapshot, until another one or now. */
   diff(snapshot: string, to?: string): AsyncGenerator<ItemOf<'diffBoxSnapshot'>>
@@ -91,7 +93,7 @@ export interface BoxHandle {
 
 export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shell'> & RunControl
 
-/** Creates a client; nothing is sent yet. */
+/** Creates a client. Sends no request yet. */
 export function createBoxyard(options: BoxyardOptions): Boxyard {
   const { url, token, tickets = 'auto', attempts = 6 } = options
   const fetch = followReads(options.fetch ?? globalThis.fetch)

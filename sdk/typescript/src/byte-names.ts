@@ -1,6 +1,6 @@
 /**
- * Reads the bytes of a name or path as text. Each byte that is not UTF-8 becomes a lone surrogate, U+DC80 to U+DCFF, as Python's
- * `surrogateescape` has it: no two names become one. A pure function.
+ * Decodes the bytes of a name or path. Maps each byte that is not UTF-8 to a lone surrogate, U+DC80 to U+DCFF, as Python's
+ * `surrogateescape` does. Two different names never become one. A pure function.
  */
 export function textOfBytes(bytes: Uint8Array): string {
   const whole = decode(bytes)
@@ -31,12 +31,12 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes
 }
 
-/** Whether a text of `textOfBytes` is that of bytes which are UTF-8. A pure function. */
+/** Returns whether a result of `textOfBytes` came from valid UTF-8. A pure function. */
 export function isText(text: string): boolean {
   return !/\p{Surrogate}/u.test(text)
 }
 
-/** Returns a path as a request names it: the text, or base64 of bytes that are not UTF-8. A pure function. */
+/** Returns the fields that name a path in a request. They hold text, or base64 if the bytes are not UTF-8. A pure function. */
 export function pathFields(path: string): { path: string } | { path_base64: string } {
   return isText(path) ? { path } : { path_base64: btoa(String.fromCharCode(...bytesOfText(path))) }
 }

@@ -9,7 +9,7 @@ import { fetchWithRetries, type RetryMark } from './retries.ts'
 
 export type OperationId = keyof typeof OPERATIONS & keyof operations
 
-/** What an operation takes: the parameters of its path and query, its JSON body, and what every call takes. */
+/** Input of an operation: its path and query parameters, its JSON body, and the options of every call. */
 export type CallInput<Id extends OperationId> = Pick<operations[Id]['parameters'], 'path' | 'query'> &
   BodyOf<operations[Id]> &
   CallOptions
@@ -19,7 +19,7 @@ export interface CallOptions {
   signal?: AbortSignal | undefined
 }
 
-/** The JSON that an operation answers with; undefined where it has no body. */
+/** The JSON that an operation returns, or undefined if it has no body. */
 export type AnswerOf<Id extends OperationId> = Plain<
   JsonOf<operations[Id]['responses'][keyof operations[Id]['responses']]>
 >
@@ -34,7 +34,7 @@ export interface FullAnswer<T> {
 export interface CallerOptions {
   /** Origin of the front, such as `http://127.0.0.1:8080`. */
   url: string
-  /** Returns the token; asked for each request, so that a renewed one is taken. */
+  /** Returns the token. Called for each request, so that a renewed token takes effect. */
   token(): string | null
   attempts: number
   fetch(request: Request): Promise<Response>
@@ -45,11 +45,11 @@ export interface Caller {
   call<Id extends OperationId>(id: Id, input: CallInput<Id>): Promise<AnswerOf<Id>>
   /** The same, with status and headers of the answer. */
   callFully<Id extends OperationId>(id: Id, input: CallInput<Id>): Promise<FullAnswer<AnswerOf<Id>>>
-  /** Sends bytes, or takes them: neither is held in memory. */
+  /** Sends or receives bytes without holding them in memory. */
   transfer(id: OperationId, input: TransferInput): Promise<Response>
 }
 
-/** A stream of so many bytes, which Node.js tells the service beforehand: it then takes them in less time. */
+/** A stream of known length. Node.js announces the length, which lets the service accept the bytes faster. */
 export interface SizedStream {
   stream: ReadableStream<Uint8Array>
   sizeBytes: number
@@ -74,7 +74,7 @@ type Plain<T> = [T] extends [never] ? undefined : T
 export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
   let client: ReturnType<typeof createFetchClient<paths>> | null = null
   const request = (...args: unknown[]): Promise<{ response: Response }> => {
-    // Made at the first call: it loads the whole of fetch, which a stream alone does not need.
+    // Created at the first call, because it loads all of fetch, which a single stream does not need.
     client ??= createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
     // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
     return (client.request as unknown as (...args: unknown[]) => Promise<{ response: Response }>)(...args)

@@ -1,7 +1,7 @@
 import type { Message } from './inbox.ts'
 import type { MessageSocket } from './message-socket.ts'
 
-/** Channels of `v5.channel.k8s.io`: the first byte of a frame. */
+/** Channels of `v5.channel.k8s.io`. The first byte of a frame names one. */
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, agent: 5, close: 255 } as const
 export const CHANNEL_PROTOCOL = 'v5.channel.k8s.io'
 
@@ -14,7 +14,7 @@ export interface Frame {
 export interface ChannelSocket extends Pick<MessageSocket, 'id' | 'closed' | 'close'> {
   /** Sends a frame and waits until it is on its way. */
   send(channel: number, bytes: Uint8Array): Promise<void>
-  /** Returns the next frame; null once the socket has closed and all was taken. */
+  /** Returns the next frame, or null after the last one of a closed socket. */
   receive(): Promise<Frame | null>
   /** Returns the next frame if it has come, without waiting. */
   receiveReady(): Frame | null

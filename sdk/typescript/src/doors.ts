@@ -22,16 +22,18 @@ export interface DoorOptions {
   url: string
   token(): string | null
   /**
-   * `auto` takes one where the front cannot stream, and in a browser; `always` never streams by the front; `front` takes one for a WebSocket,
-   * and shows it at the front.
+   * `auto` uses tickets in a browser and where the front cannot stream. `always` never streams through the front. `front` gets a ticket for
+   * a
+   * WebSocket, and presents it at the front.
    */
   tickets: 'auto' | 'always' | 'front'
   fetch(request: Request): Promise<Response>
 }
 
 /**
- * Bytes to send. A stream is read once; a function makes it, and makes it anew where it has to be sent again, as where a front turned out
- * to be a function that takes no body of such a length.
+ * Bytes to send. A stream can be read only once. A function creates it, and creates another to resend it. A resend happens if the front
+ * turns out
+ * to be a function that accepts no body of such a length.
  */
 export type UploadBody = OneBody | (() => ReadableStream<Uint8Array> | SizedStream)
 
@@ -55,7 +57,7 @@ export type Query = Record<string, string | string[]>
 export interface Doors {
   /** A signal of the target gives up the opening, and closes the socket at once. */
   openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
-  /** Sends or takes bytes. @throws ApiError `body_too_large` for a stream that cannot be sent again by a ticket; ConnectionError */
+  /** Sends or receives bytes. @throws ApiError `body_too_large` for a stream that cannot be resent with a ticket; ConnectionError */
   transfer(id: TransferId, target: StreamTarget, body?: UploadBody): Promise<Response>
 }
 
@@ -92,7 +94,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
       const ticket = await takeTicket(id, target)
       const address = tickets === 'front' ? atFront(url, ticket.url) : checkTicket(url, ticket.url, SCHEMES.socket)
       const socket = await open({ url: address, ...opening }, {})
-      // Browsers tell no header of the answer.
+      // Browsers hide the headers of the answer.
       return boundTo({ ...socket, id: socket.id ?? ticket.id }, signal)
     },
     transfer: async (id, target, given) => {
@@ -129,7 +131,7 @@ export function createDoors(caller: Caller, { url, token, tickets, fetch }: Door
   }
 }
 
-/** Returns a body as this platform sends it, and the headers that tell its length. */
+/** Returns a body as this platform sends it, with the headers that announce its length. */
 async function bodyOf(given: OneBody | undefined): Promise<SentBody> {
   const isSized = typeof given === 'object' && 'sizeBytes' in given
   const body = isSized ? given.stream : given

@@ -5,18 +5,18 @@ import { Pace } from './retries.ts'
 export type BoxyardEvent = AnswerOf<'listEvents'>['events'][number]
 
 export interface FollowOptions {
-  /** A cursor, a time such as `2026-01-31T00:00:00Z`, or `now`; left out: from the oldest event that is kept. */
+  /** A cursor, a time such as `2026-01-31T00:00:00Z`, or `now`. Default: the oldest event that the service keeps. */
   since?: string | undefined
-  /** Types to follow, such as `box.created` or `box.*`; left out: all. */
+  /** Types to follow, such as `box.created` or `box.*`. Default: all. */
   types?: readonly string[] | undefined
-  /** Told after each page, for a client that goes on later. */
+  /** Called after each page with the cursor from which a client can resume later. */
   onCursor?: (cursor: string) => void
   signal?: AbortSignal | undefined
 }
 
 /**
- * Follows the events of a project without an end, over every front and every restart of the service.
- * @throws ApiError `cursor_expired`: list what there is, and go on from `now`
+ * Follows the events of a project without end, across fronts and restarts of the service.
+ * @throws ApiError `cursor_expired`. Then list the current resources, and continue from `now`
  */
 export async function* followEvents(
   caller: Caller,

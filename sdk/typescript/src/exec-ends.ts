@@ -1,17 +1,19 @@
 import { ConnectionError } from './api-error.ts'
 import { parseJson } from './problems.ts'
 
-/** How a command ended: with a code (128 + n for a signal), or null where nobody knows, with a message. */
+/** How a command ended: with an exit code (128 + n for a signal), or with null if the code is unknown, and a message. */
 export interface ExecEnd {
   exitCode: number | null
   message: string | null
-  /** Why it could not be started, such as `process_limit_reached`; absent: it was, or its output tells. */
+  /**
+   * Why the service could not start the command, such as `process_limit_reached`. Absent if it started, or if its output shows the reason.
+   */
   reason?: string
-  /** Processes that were killed while it ran because the memory of the box was full; absent: none. */
+  /** Number of processes killed while the command ran because the box was out of memory. Absent if none. */
   oomKills?: number
 }
 
-/** Makes the end by what the service calls an exit code. What is none, such as 256, is not known, and never a success. */
+/** Creates the end from the exit code in an answer. Treats an invalid code, such as 256, as unknown, and never as success. */
 export function endByCode(code: unknown, message: string | null): ExecEnd {
   if (typeof code === 'number' && Number.isInteger(code) && code >= 0 && code <= 255) return { exitCode: code, message }
   return { exitCode: null, message: `The service gave an exit code that is none: ${String(code).slice(0, 40)}` }
@@ -35,7 +37,7 @@ export function endOfStatus(bytes: Uint8Array): ExecEnd {
   return { ...endByCode(isCode ? Number(code) : `failure by ${JSON.stringify(code)}`, message), ...more }
 }
 
-/** Returns the fields of an end that tell of a shortage of its box; what the service got wrong is left out. */
+/** Returns the fields of an end that report a resource shortage of the box. Omits values that are invalid. */
 export function shortageOf(reason: unknown, oomKills: unknown): Pick<ExecEnd, 'reason' | 'oomKills'> {
   const isCount = typeof oomKills === 'number' && Number.isSafeInteger(oomKills) && oomKills > 0
   return { ...(typeof reason === 'string' ? { reason } : {}), ...(isCount ? { oomKills } : {}) }

@@ -10,8 +10,8 @@ export interface ExecStart {
 }
 
 /**
- * Returns how a command and its environment are sent: what makes a query of more than 8 KiB, or of many parts, goes into a message.
- * @throws RangeError for a message that is longer than the service takes
+ * Returns how to send a command and its environment. Uses a message if the query would exceed 8 KiB or have many parts.
+ * @throws RangeError for a message that is longer than the service accepts
  */
 export function startOf(command: readonly string[], env: Readonly<Record<string, string>>): ExecStart {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)

@@ -30,26 +30,27 @@ export interface ExecOptions {
   user?: string | undefined
   env?: Record<string, string> | undefined
   timeoutSeconds?: number | undefined
-  /** The command goes on when its client leaves or the service is restarted; its stream resumes by itself. */
+  /** Keeps the command running when its client leaves or the service restarts. Its stream resumes automatically. */
   noHup?: boolean | undefined
-  /** Ends the stream at once: whatever reads or writes rejects with the signal's reason. */
+  /** Ends the stream at once. All pending reads and writes reject with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** What an abort does with the command. Default `end`; `detach` leaves it, as `close` does. */
+  /** What an abort does to the command: `end` (default) stops it, `detach` leaves it running, as `close` does. */
   onAbort?: OnAbort | undefined
 }
 
 export interface StreamOptions extends ExecOptions {
-  /** Whether a stream that is lost goes on by itself, over HTTP. Default: that of `noHup`. */
+  /** Whether a lost stream resumes automatically over HTTP. Default: the value of `noHup`. */
   resumes?: boolean | undefined
-  /** Whether input will be written; without it the command's input is empty. */
+  /** Whether you will write input. Otherwise the command's input is empty. */
   stdin?: boolean | undefined
   tty?: boolean | undefined
   /** Size of the terminal in characters. */
   cols?: number | undefined
   rows?: number | undefined
   /**
-   * Offers an SSH agent to the command, which finds it by SSH_AUTH_SOCK. Called while the output is iterated; answer with `answerAgent`, and
-   * without bytes once the agent has closed its end.
+   * Offers an SSH agent to the command, which finds it by SSH_AUTH_SOCK. Runs while you iterate over the output. Answer with `answerAgent`,
+   * and
+   * send no bytes once the agent has closed its end.
    */
   sshAgent?: AgentListener | undefined
 }
@@ -62,7 +63,7 @@ export interface ConsoleOptions {
   typing?: 'all' | 'one' | 'none' | undefined
   cols?: number | undefined
   rows?: number | undefined
-  /** Detaches at once; the console goes on. */
+  /** Detaches at once. The console keeps running. */
   signal?: AbortSignal | undefined
 }
 
@@ -70,7 +71,7 @@ export interface ConsoleOptions {
 export interface RunControl {
   /** Rejects with its reason as soon as the command is ended, which takes at most 5 s. */
   signal?: AbortSignal | undefined
-  /** What an abort does with the command. Default `end`; `detach` leaves it, and rejects at once. */
+  /** What an abort does to the command: `end` (default) stops it, `detach` leaves it running. Both reject at once. */
   onAbort?: OnAbort | undefined
   /** Called with the id of the record once the command has started. */
   onStarted?: ((id: string) => void) | undefined
@@ -84,7 +85,7 @@ export async function runExec(
 ): Promise<AnswerOf<'createExec'>> {
   const { signal, onAbort = 'end', onStarted, ...body } = request
   signal?.throwIfAborted()
-  // The answer tells the id, by which alone a command can be ended: so it comes at once, and no abort stops it.
+  // Only the id in the answer makes it possible to end the command. The answer therefore comes at once, and no abort stops this request.
   const query = signal === undefined && onStarted === undefined ? {} : { wait_seconds: 0 }
   const started = caller.call('createExec', { path: { project, name }, query, body })
   try {
@@ -105,7 +106,7 @@ export async function runExec(
   }
 }
 
-/** Starts a command and streams it over a WebSocket. With `resumes` one that is lost goes on by the offsets of its record. */
+/** Starts a command and streams it over a WebSocket. With `resumes`, a lost stream resumes at the offsets of its record. */
 export async function streamExec(
   deps: { caller: Caller; doors: Doors },
   box: BoxRef,
@@ -137,7 +138,8 @@ export async function streamExec(
     if (start.message !== null) await sendStart(socket, start.message)
     return socket
   }
-  // The service ends a command whose client leaves. One that goes on is ended by its id, which the opening tells: so no abort stops that.
+  // The service ends a command when its client leaves. Ending a command with `noHup` takes its id, which only the opening returns. No abort
+  // therefore stops the opening.
   if (noHup !== true || options.onAbort === 'detach' || signal === undefined) {
     const resume: Resume = (id, offsets) => followExec(deps.caller, { ...box, exec: id, offsets, signal })
     return createTerminalStream(channelsOf(await open(signal)), resumes === true ? resume : null, sshAgent)
@@ -145,7 +147,7 @@ export async function streamExec(
   const socket = await openEnded(deps.caller, box, { open, signal })
   let release = (): void => undefined
   const resume: Resume = async function* (id, offsets) {
-    // Also where its reader has stopped meanwhile, until it closes the stream.
+    // Applies also if the reader has stopped iterating, until it closes the stream.
     release = whenAborted(signal, () => void endExec(deps.caller, { ...box, exec: id }))
     try {
       const end = yield* followExec(deps.caller, { ...box, exec: id, offsets, signal })
@@ -164,7 +166,7 @@ export async function streamExec(
   return { ...stream, close }
 }
 
-/** Attaches to a console of the box, which goes on when its clients leave; one that is not there is begun. */
+/** Attaches to a console of the box, or starts one if it does not exist. The console keeps running when its clients leave. */
 export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOptions): Promise<TerminalStream> {
   const { signal, ...fields } = options
   const target = { ...box, query: queryOf(fields), queuedMaxBytes: TERMINAL_QUEUED_BYTES, signal }
@@ -176,7 +178,7 @@ export interface ExecFollow extends BoxRef {
   exec: string
   /** Where to begin, in bytes. */
   offsets: Record<OutputPiece['stream'], number>
-  /** Told how many bytes are not kept any more, and left out. */
+  /** Called with the number of bytes that the service no longer keeps and the stream omits. */
   onMissing?: ((stream: OutputPiece['stream'], bytes: number) => void) | undefined
   signal?: AbortSignal | undefined
 }
@@ -199,7 +201,7 @@ export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGene
   while (reading.size > 0) {
     const { stream, offset, page } = await Promise.race(reading.values())
     const bytes = bytesOf(page.data)
-    // Else the same bytes would come again, for ever.
+    // Otherwise the same bytes would repeat forever.
     if (!Number.isSafeInteger(page.next_offset) || page.next_offset < offset + bytes.length)
       throw unexpectedAnswer(200, `The service gave ${bytes.length} bytes from ${offset} on, and another offset next.`)
     if (page.truncated) follow.onMissing?.(stream, page.offset - offset)
@@ -256,7 +258,7 @@ function queryOf(fields: Record<string, string | number | boolean | undefined>):
   return query
 }
 
-/** Returns the exit code of a record; what is none is not known. */
+/** Returns the exit code of a record, or null if the code is invalid. */
 function codeOf({ exit_code: code }: ExecRecord): number | null {
   return code === null ? null : endByCode(code, null).exitCode
 }

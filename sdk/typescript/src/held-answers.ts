@@ -1,9 +1,9 @@
 import { type ApiError, ConnectionError } from './api-error.ts'
 import { parseJson, toApiError, unexpectedAnswer } from './problems.ts'
 
-/** What an answer that is held in memory may take. */
+/** Limits of an answer that is held in memory. */
 export interface HoldLimits {
-  /** Most bytes of an answer; several times the longest ones, those with the output of commands. */
+  /** Maximum bytes of an answer. Several times the longest ones, which hold output of commands. */
   answerBytes: number
   /** From the head of an answer to its end. */
   answerMs: number
@@ -12,8 +12,8 @@ export interface HoldLimits {
 export const HOLD_LIMITS: HoldLimits = { answerBytes: 64 * 1024 * 1024, answerMs: 300_000 }
 
 /**
- * Reads an answer as text. Of a refusal no more than 1 MiB is read, which is more than any problem has.
- * @throws ApiError `unexpected_answer` for an answer that is too long, or that does not end in time,
+ * Reads an answer as text. Reads at most 1 MiB of an error response, which is more than any problem has.
+ * @throws ApiError `unexpected_answer` for an answer that is too long or does not end in time,
  * ConnectionError for one that breaks off
  */
 export async function holdText(response: Response, limits: HoldLimits = HOLD_LIMITS): Promise<string> {
@@ -26,7 +26,7 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
     isLate = true
     void reader.cancel().catch(() => undefined)
   }, limits.answerMs)
-  // One array that grows: pieces may have a byte each.
+  // One growing array, because pieces can be as small as a byte.
   let bytes = new Uint8Array(FIRST_BYTES)
   let length = 0
   try {
@@ -65,7 +65,7 @@ export async function refusalFrom(response: Response): Promise<ApiError> {
   return toApiError(response.status, parseJson(await holdText(response)))
 }
 
-/** Reads the JSON object that an operation answers with; undefined where it has no body. @throws ApiError `unexpected_answer` */
+/** Reads the JSON object of an answer, or returns undefined if it has no body. @throws ApiError `unexpected_answer` */
 export async function holdObject(response: Response): Promise<unknown> {
   const text = await holdText(response)
   if (response.status === 204) return undefined

@@ -1,17 +1,17 @@
 /** A message of a WebSocket: bytes, or text. */
 export type Message = Uint8Array | string
 
-/** What came over a socket and was not taken yet. */
+/** Queue of messages that arrived over a socket and are not read yet. */
 interface Inbox {
   /** Returns how many bytes wait then. */
   put(message: Message): number
   /** Counts once. */
   close(code: number, reason: string): void
-  /** Drops all messages: from now on `take` throws `reason`. */
+  /** Drops all messages. After that, `take` throws `reason`. */
   fail(reason: unknown): void
   take(): Promise<Message | null>
   takeReady(): Message | null
-  /** Code and reason of the close; null before it. */
+  /** Code and reason of the close, or null before it. */
   closed(): { code: number; reason: string } | null
 }
 
@@ -57,6 +57,6 @@ export function createInbox(source: { pause(): void; resume(): void }, maxBytes 
   }
 }
 
-/** What an empty message takes of the memory. */
+/** Memory that an empty message uses. */
 const MESSAGE_COST = 64
 const QUEUED_MAX_BYTES = 1024 * 1024

@@ -6,19 +6,19 @@ import { parseJson, toApiError } from './problems.ts'
 import { unlessAborted } from './unless-aborted.ts'
 
 /**
- * A WebSocket. What came and was not taken yet is bounded: the socket is not read meanwhile, or, where the platform reads it all the same,
- * it is closed with OVERFLOW.
+ * A WebSocket with a bounded queue. Stops reading the socket while the queue is full. Closes it with OVERFLOW if the platform reads it
+ * regardless.
  */
 export interface MessageSocket {
-  /** `X-Exec-Id` or `X-Session-Id` of the answer; null where the platform does not tell headers, and no ticket told it. */
+  /** `X-Exec-Id` or `X-Session-Id` of the answer. Null if the platform hides headers and no ticket held the id. */
   readonly id: string | null
   /** Sends a message and waits until it is on its way. @throws ConnectionError */
   send(message: Message): Promise<void>
-  /** Returns the next message; null once the socket has closed and all was taken. */
+  /** Returns the next message, or null after the last one of a closed socket. */
   receive(): Promise<Message | null>
   /** Returns the next message if it has come, without waiting. */
   receiveReady(): Message | null
-  /** Code and reason of the close; null before it. */
+  /** Code and reason of the close, or null before it. */
   closed(): { code: number; reason: string } | null
   close(): void
   /** Leaves at once: drops what came, and rejects with `reason` whatever receives. */
@@ -82,13 +82,13 @@ export async function openNodeSocket(
   }
 }
 
-/** Resolves once a socket is open; the signal ends it meanwhile, and rejects with its reason. @throws ApiError, ConnectionError */
+/** Resolves once a socket is open. The signal ends the opening, which then rejects with its reason. @throws ApiError, ConnectionError */
 async function untilOpen(
   socket: NodeWebSocket,
   { url, signal, openMs }: { url: string; signal: AbortSignal | undefined; openMs: number },
 ): Promise<void> {
   let late: ReturnType<typeof setTimeout> | undefined
-  // A socket that is closed while it connects has to be ended, or it connects all the same.
+  // Terminates the socket, because one that is closed while it connects would still connect.
   const giveUp = (): void => socket.terminate()
   signal?.addEventListener('abort', giveUp, { once: true })
   const opened = new Promise<void>((resolve, reject) => {
@@ -120,18 +120,18 @@ async function untilOpen(
   })
 }
 
-/** Whether no proxy of plain HTTP sees the bytes: they are encrypted, or stay on this machine. */
+/** Returns whether no plain HTTP proxy can see the bytes, because they are encrypted or stay on this machine. */
 function isUnseen(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'wss:' || LOOPBACK.test(hostname)
 }
 
-/** Makes a mask of zeros, which costs neither end a look at every byte. Masks are for proxies alone (RFC 6455, section 10.3). */
+/** Makes a mask of zeros, which spares both ends a pass over every byte. Masks only exist for proxies (RFC 6455, section 10.3). */
 function leaveUnmasked(mask: Uint8Array): void {
   mask.fill(0)
 }
 
-/** Opens a socket with the platform's own class, as in a browser: the URL carries a ticket. @throws ConnectionError */
+/** Opens a socket with the platform's own class, as a browser does. The URL carries a ticket. @throws ConnectionError */
 export async function openWebSocket(address: SocketAddress): Promise<MessageSocket> {
   const { url, protocol, signal } = address
   const { WebSocketStream: StreamSocket } = globalThis as { WebSocketStream?: StreamSocketClass }
@@ -178,7 +178,10 @@ export async function openWebSocket(address: SocketAddress): Promise<MessageSock
   }
 }
 
-/** A WebSocket as streams, as Chromium has it: unlike the class that all have, it can be read no faster than its messages are taken. */
+/**
+ * A WebSocket as streams, as Chromium implements it. Unlike the standard class, it lets the client read no faster than it consumes
+ * messages.
+ */
 interface StreamSocketInstance {
   readonly opened: Promise<{ readable: ReadableStream<ArrayBuffer | string>; writable: WritableStream<Message> }>
   readonly closed: Promise<{ closeCode: number; reason: string }>
@@ -243,7 +246,7 @@ async function openStreamSocket(
 }
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
-/** How a connection is told to have ended that was lost (RFC 6455, 7.1.5). */
+/** Close code that reports a lost connection (RFC 6455, 7.1.5). */
 const ABNORMAL = 1006
 /** The service sends at most 64 KiB of output, or of a port, in one message. */
 const MAX_FRAME_BYTES = 1024 * 1024
@@ -251,7 +254,7 @@ const MAX_FRAME_BYTES = 1024 * 1024
 const OPEN_MS = 60_000
 /** How long the other end may take to answer a close after an abort. */
 const CLOSE_MS = 1_000
-/** What is read of a refusal; a problem has some hundred letters. */
+/** Maximum length that the client reads of an error response. A problem has a few hundred letters. */
 const REFUSAL_LENGTH = 1024 * 1024
 /** Some of what a page takes in a second. */
 const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024

@@ -9,7 +9,7 @@ export type ListId = {
 /** One element of the list that an operation answers with. */
 export type ItemOf<Id extends ListId> = Extract<AnswerOf<Id>[NamedKey<AnswerOf<Id>>], readonly unknown[]>[number]
 
-/** The keys that a type names: answers may also have any other. */
+/** The keys that a type names, because answers may also have others. */
 type NamedKey<T> = keyof { [Key in keyof T as string extends Key ? never : number extends Key ? never : Key]: T[Key] }
 
 /** Goes through a list of any length, a page at a time, as it is read. @throws ApiError, ConnectionError */

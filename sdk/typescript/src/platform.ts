@@ -1,4 +1,7 @@
-/** Whether this is Node.js, or has its modules, as Bun and Deno do: headers can be sent with a WebSocket, and bodies streamed. */
+/**
+ * Returns whether this is Node.js or a platform with its modules, such as Bun and Deno. They can send headers with a WebSocket, and stream
+ * bodies.
+ */
 export function isNode(): boolean {
   return typeof process === 'object' && typeof process.versions?.node === 'string'
 }

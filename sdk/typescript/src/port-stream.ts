@@ -2,13 +2,13 @@ import { ConnectionError } from './api-error.ts'
 import type { Doors } from './doors.ts'
 import type { MessageSocket } from './message-socket.ts'
 
-/** A TCP connection to a port of a box: what it sends, and what it is sent. Each direction ends by itself. */
+/** A TCP connection to a port of a box. `readable` and `writable` end independently. */
 export interface PortStream {
   /** Ends as the program ends its direction. Errors with a ConnectionError if the connection breaks. */
   readable: ReadableStream<Uint8Array>
-  /** Closing it ends the direction to the program; the other goes on. Aborting it leaves. */
+  /** Closing it ends the direction to the program and leaves the other open. Aborting it closes the connection. */
   writable: WritableStream<Uint8Array>
-  /** Leaves: what was sent is delivered. */
+  /** Closes the connection. The service still delivers the bytes that were sent. */
   close(): void
 }
 
@@ -20,7 +20,7 @@ export async function openPort(
 ): Promise<PortStream> {
   const socket = await doors.openSocket('openPort', { ...box, port, query: {}, signal }, PORT_PROTOCOL)
   let open = 2
-  // Nobody reads on behind the end of both directions, and the signal has nothing to end.
+  // After both directions have ended, no reader is left and the signal has nothing to end.
   const endOne = (): void => {
     if (--open === 0) socket.close()
   }

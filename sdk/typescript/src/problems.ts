@@ -1,7 +1,7 @@
 import { ApiError, type RequestFault } from './api-error.ts'
 import { ERROR_CLASSES } from './generated/error-classes.ts'
 
-/** Makes the error of an answer's status and body, whoever sent it: a proxy's page becomes code `unexpected_answer`. */
+/** Creates the error for the status and body of any answer. A proxy's page gets the code `unexpected_answer`. */
 export function toApiError(status: number, body: unknown): ApiError {
   const problem = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   const code = textOr(problem['code'], 'unexpected_answer')
@@ -37,7 +37,7 @@ export function refusalOf(status: number, detail: string): Response {
   return new Response(JSON.stringify({ code: 'unexpected_answer', detail }), { status })
 }
 
-/** Parses text as JSON; returns the text itself where it is none. */
+/** Parses text as JSON. Returns the text itself if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -5,8 +5,9 @@ import { refusalOf } from './problems.ts'
 type Fetch = (request: Request) => Promise<Response>
 
 /**
- * Tells how a request is made that `followReads` sends: what is no read is sent nowhere else. Pages see no address of a redirect; there
- * the browser follows, without the token to another origin and without plain text from an encrypted page.
+ * Returns the redirect mode of a request that `followReads` sends. Only reads follow redirects. Pages cannot see the address of a redirect.
+ * There
+ * the browser follows it, without the token to another origin and never in plain text from an encrypted page.
  */
 export function redirectOf(method: string): 'manual' | 'follow' | 'error' {
   if (isNode()) return 'manual'
@@ -50,5 +51,5 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const TEMPORARY = 307
 /** To the data address, and from there to where it moved. */
 const FOLLOWED_MAX = 2
-/** Headers that another origin gets as well: they tell which bytes, and nothing of who asks. */
+/** Headers that another origin also gets. They select bytes, and do not identify the client. */
 const SENT_ELSEWHERE = new Set(['accept', 'range', 'if-none-match', 'x-request-id'])

@@ -1,6 +1,6 @@
 import { ConnectionError } from './api-error.ts'
 
-/** `x-boxyard-retry` of an operation: whether a request may be repeated whose answer did not come. */
+/** `x-boxyard-retry` of an operation, which says whether a client can repeat a request that got no answer. */
 export type RetryMark = 'safe' | 'idempotent' | 'key' | 'never'
 
 export interface RetryOptions {
@@ -11,8 +11,8 @@ export interface RetryOptions {
 }
 
 /**
- * Sends the request until it is answered for good. Repeats what was turned away for now (429, 502, 503, 504), after its `Retry-After`,
- * and what had no answer where the mark allows it. A body that is a stream is sent once.
+ * Sends the request until it gets a final answer. Repeats it after a temporary refusal (429, 502, 503, 504), following its `Retry-After`.
+ * Repeats it without an answer only if the mark allows it. Sends a body that is a stream once.
  * @throws ConnectionError if no answer came; the error of a body that is a stream; the reason of the request's signal if that was aborted
  */
 export async function fetchWithRetries(request: Request, options: RetryOptions): Promise<Response> {
@@ -32,16 +32,16 @@ export async function fetchWithRetries(request: Request, options: RetryOptions):
   }
 }
 
-/** Spaces requests that wait at the service for something: one that answers at once, with nothing, is asked once a second. */
+/** Spaces long-poll requests. If the service answers at once with nothing, the client asks once a second. */
 export class Pace {
   #next = 0
 
-  /** Tells that something came: the next request is sent at once. */
+  /** Reports that something arrived. The next request then goes out at once. */
   reset(): void {
     this.#next = 0
   }
 
-  /** Waits until a second after the last request that it let through; rejects as `pause`. */
+  /** Waits until a second after the last request that it allowed. Rejects as `pause` does. */
   async wait(signal?: AbortSignal | null): Promise<void> {
     const left = this.#next - performance.now()
     if (left > 0) await pause(left, signal)
@@ -49,7 +49,7 @@ export class Pace {
   }
 }
 
-/** Waits; rejects with the signal's reason once that is aborted. */
+/** Waits. Rejects with the signal's reason once the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {
@@ -72,7 +72,7 @@ function isWorthRepeating(status: number, mark: RetryMark): boolean {
 
 function unreachable(request: Request, cause: unknown): Error {
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-  // What went wrong on the way has a code; else it is an error of the stream that was to be sent.
+  // Network errors have a code. Any other error comes from the stream to send.
   if (request.body && reason instanceof Error && reason !== cause && !('code' in reason)) return reason
   const why = reason instanceof Error ? reason.message : String(reason)
   return new ConnectionError(`${new URL(request.url).origin} cannot be reached: ${why}`, { cause })

@@ -11,34 +11,37 @@ export interface OutputPiece {
 
 /** A command that runs, or a console that is attached: iterate for its output, then ask for its end. */
 export interface TerminalStream extends AsyncIterable<OutputPiece> {
-  /** Id of the exec record or session; null for a session in a browser, which tells no headers. */
+  /** Id of the exec record or session. Null for a session in a browser, which hides headers. */
   readonly id: string | null
   /** Sends input, and waits until it is on its way. */
   write(bytes: Uint8Array): Promise<void>
   /** Ends the input. */
   endInput(): Promise<void>
-  /** Sends bytes to a connection that `sshAgent` was called with; none close it. */
+  /** Sends bytes to a connection that `sshAgent` was called with. Sending no bytes closes it. */
   answerAgent(connection: number, bytes: Uint8Array): Promise<void>
-  /** Tells the size of the terminal in characters. */
+  /** Sets the size of the terminal in characters. */
   resize(cols: number, rows: number): Promise<void>
   /** Asks the service to answer, and resolves once anything has come from it, which takes that the output is being read. */
   ping(): Promise<void>
   /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError, OverflowError */
   ended(): Promise<ExecEnd>
-  /** Leaves; what the command does then is told by `noHup`. */
+  /** Closes the stream. `noHup` decides what happens to the command. */
   close(): void
 }
 
-/** Goes on with the output of a command whose socket was lost, from these offsets, and returns its end. */
+/** Resumes the output of a command from these offsets after its socket was lost, and returns its end. */
 export type Resume = (
   id: string,
   offsets: Record<OutputPiece['stream'], number>,
 ) => AsyncGenerator<OutputPiece, ExecEnd>
 
-/** What a lost socket means: it goes on by `resume`; it is an error (null); or also what came and was not taken is old (`anew`). */
+/**
+ * Handles a lost socket. A function resumes the stream, null makes the loss an error, and `anew` also discards output that was not read
+ * yet.
+ */
 export type Loss = Resume | 'anew' | null
 
-/** Takes what a program of the box sends to the client's SSH agent, by connection; no bytes: it sends no more. */
+/** Receives what a program of the box sends to the client's SSH agent, by connection. No bytes mean that the program sends no more. */
 export type AgentListener = (connection: number, bytes: Uint8Array) => void
 
 /** Makes the stream of a socket. */
@@ -100,7 +103,7 @@ async function* readPieces(
   const offsets = { stdout: 0, stderr: 0 }
   let left: Frame | null = null
   const hasOverflowed = (): boolean => socket.closed()?.code === OVERFLOW
-  // Whoever attaches anew gets the end of it again.
+  // A client that attaches again gets this output again.
   while (loss !== 'anew' || !hasOverflowed()) {
     const first: Frame | null = left ?? (await socket.receive())
     if (first === null) break
@@ -108,7 +111,7 @@ async function* readPieces(
     const { frame, next } = joinReady(first, socket)
     left = next
     if (frame.channel === CHANNEL.status) {
-      // Nothing comes behind it, and nobody reads on: a later abort has nothing to end.
+      // No frame follows and no reader is left, so a later abort has nothing to end.
       socket.close()
       return endOfStatus(frame.bytes)
     }
@@ -124,8 +127,9 @@ async function* readPieces(
 }
 
 /**
- * Joins what has come of one stream up to JOINED_BYTES: commands write in pieces of some KiB, and each costs whoever takes it as much as a
- * long one. Returns also the frame behind it, where one was taken.
+ * Joins the output that has arrived of one stream, up to JOINED_BYTES. Commands write in pieces of a few KiB, and each costs the reader as
+ * much
+ * as a long one. Also returns the frame after it if one was read.
  */
 function joinReady(first: Frame, socket: ChannelSocket): { frame: Frame; next: Frame | null } {
   const { channel } = first

@@ -1,4 +1,4 @@
-/** Returns what `work` gives, or rejects with the signal's reason as soon as that is aborted; `work` goes on. */
+/** Returns the result of `work`, or rejects with the signal's reason as soon as the signal aborts. Does not stop `work`. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   return new Promise((resolve, reject) => {
