@@ -27,12 +27,15 @@ export interface JsonSchema {
 /** Returns the link from the page being generated to the section of the schema `name`. */
 export type LinkOf = (name: string) => string
 
-/** Tells the schema of a request: only those refuse unknown fields. */
+/** Returns true for the schema of a request. Only these refuse unknown fields. */
 export function isRequest({ additionalProperties }: JsonSchema): boolean {
   return additionalProperties === false
 }
 
-/** Renders the fields of an object as a table, nested ones as `outer.inner`; marks required fields of requests, optional ones of answers. */
+/**
+ * Renders the fields of an object as a table, with nested ones as `outer.inner`. Marks required fields of requests, and optional ones of
+ * answers.
+ */
 export function fieldTable(schema: JsonSchema, linkOf: LinkOf): string {
   return tableOf(['Field', 'Type', 'Description'], rowsOf(schema, { prefix: '', isRequest: isRequest(schema), linkOf }))
 }

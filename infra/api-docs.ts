@@ -34,7 +34,7 @@ interface Body {
   content?: Record<string, { schema: JsonSchema }>
 }
 
-/** Returns the pages with their sections generated anew, by path below the repository. */
+/** Returns the pages with regenerated sections, by path below the repository. */
 export function generatedPages(): Map<string, string> {
   const document = buildOpenApiDocument() as unknown as ApiDocument
   const sections: Record<string, Record<string, string>> = {
@@ -82,7 +82,7 @@ function sharedErrors(): string {
   return tableOf(['Operations', 'Codes'], rows)
 }
 
-// What depends on the host has its least value.
+// Minimum of each value that depends on the host.
 const ANY_HOST = { BOXYARD_STARTS_AT_ONCE: '4' }
 
 function limitTable(): string {
@@ -179,7 +179,7 @@ function bodyOf({ content = {} }: Body, linkOf: LinkOf): string {
   return kinds.join(' or ')
 }
 
-/** Renders the objects with fields, each under its name: those that clients send, or those that they receive. */
+/** Renders the objects with fields, each under its name, for one page: objects that clients send, or objects that they receive. */
 function schemaSections({ components: { schemas } }: ApiDocument, page: 'requests.md' | 'resources.md'): string {
   return Object.entries(schemas)
     .filter(([name, schema]) => schema.properties && pageOf(name, schema) === page)
@@ -199,7 +199,7 @@ function valueTable({ components: { schemas } }: ApiDocument): string {
   return tableOf(['Value', 'Type', 'Description'], rows)
 }
 
-/** Returns the page that describes a schema; lists and limits are described beside their rules. */
+/** Returns the page that describes a schema. Lists and limits are described beside their rules. */
 function pageOf(name: string, schema: JsonSchema): string {
   if (name.endsWith('List')) return '../api.md#lists'
   if (name === 'Limits') return '../api.md#limits'
@@ -226,7 +226,7 @@ const WHO_SHARES: Record<keyof typeof SHARED_ERRORS, string> = {
   post: '`POST`',
 }
 
-/** `npm run docs` writes the generated sections; with `--check` it only reports which are stale. */
+/** `npm run docs` writes the generated sections. With `--check` it only reports stale ones. */
 if (import.meta.main) {
   const isCheck = process.argv.includes('--check')
   for (const [path, text] of generatedPages()) {

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { ROOT } from './commands.ts'
 
 /**
- * `npm run audit`: looks for known faults of the packages that the service runs with. What the lock file tells is judged without a network:
- * a package that its authors have given up (`deprecated`) and one without a checksum count as faults. Then the registry is asked for
- * vulnerabilities. One that takes no such question is named, and is not a fault. Exits with 1 if there is a fault.
+ * `npm run audit` looks for known faults of the packages that the service runs with. It judges the lock file without a network. A package
+ * that its
+ * authors have abandoned (`deprecated`) and one without a checksum count as faults. Then it asks the registry for
+ * vulnerabilities. A registry without this query is reported, and is not a fault. Exits with 1 if there is a fault.
  */
 async function main(): Promise<void> {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile

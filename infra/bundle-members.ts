@@ -17,7 +17,7 @@ export function withoutUnusedMembers(lighten: (text: string) => string): Plugin 
         const used = new Set([...namesOfOurs(lighten), ...namesOfZod(join(path, '../..'))])
         return { contents: dropMembers(await readFile(path, 'utf8'), used) }
       })
-      // The memoizer supports schemas and values that refer to themselves; none of our schemas does.
+      // The memoizer supports schemas and values that refer to themselves. None of our schemas does.
       onLoad({ filter: /\/zod\/v4\/core\/memoizer\.js$/ }, () => ({ contents: NO_MEMOIZER }))
     },
   }

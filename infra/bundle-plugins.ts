@@ -3,8 +3,8 @@ import type { Plugin } from 'esbuild'
 import ts from 'typescript'
 
 /**
- * Replaces each `import` of a Node.js module by reads of the members that are used. The import would evaluate every lazy getter:
- * that of `node:http` loads the whole of fetch, 13 ms of a function's start.
+ * Replaces each `import` of a Node.js module by reads of the members that are used. The import would evaluate every lazy getter.
+ * The getter of `node:http` loads all of fetch, 13 ms of a function's start.
  */
 export const builtinsAsTheyAre: Plugin = {
   name: 'builtins-as-they-are',
@@ -19,7 +19,7 @@ export const builtinsAsTheyAre: Plugin = {
   },
 }
 
-/** Drops zod's JSON Schema writer, which zod ties to every schema: a function only checks requests. */
+/** Drops zod's JSON Schema writer, which zod ties to every schema. A function only checks requests. */
 export const withoutJsonSchema: Plugin = {
   name: 'without-json-schema',
   setup: ({ onLoad }) => {
@@ -32,8 +32,8 @@ export const withoutJsonSchema: Plugin = {
 }
 
 /**
- * Drops the schemas of answers, summaries, details, errors and all descriptions, which a function does not use, and makes the rest lazy,
- * since a request needs the schemas of one operation. Saves a third of a function's start.
+ * Drops the schemas of answers, summaries, details, errors and all descriptions, which a function does not use. Makes the rest lazy,
+ * because a request needs the schemas of one operation. Saves a third of a function's start.
  */
 export const lightSchemas: Plugin = {
   name: 'light-schemas',
@@ -103,7 +103,7 @@ function isProperty(node: ts.Node, names: readonly string[]): node is ts.Propert
   return ts.isPropertyAssignment(node) && names.includes(node.name.getText())
 }
 
-/** Creates the schema of `make` on first access; a proxy suffices because zod reads schemas only through properties. */
+/** Creates the schema of `make` on first access. A proxy suffices because zod reads schemas only through properties. */
 const LAZY_SCHEMA = `export const lazySchema = (make) => {
   let made
   const schema = () => (made ??= make())

@@ -4,7 +4,9 @@ import type { CheckTask } from './tasks.ts'
 
 const node = (path: string, ...args: string[]): string[] => [process.execPath, join(ROOT, path), ...args]
 
-/** Names every violation of `.dependency-cruiser.mjs` in the working directory; tests/architecture proves that each rule refuses its. */
+/**
+ * Names every violation of `.dependency-cruiser.mjs` in the working directory. tests/architecture proves that each rule refuses its own.
+ */
 export const LAYERS_COMMAND: readonly string[] = node(
   'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
   ...['--config', join(ROOT, '.dependency-cruiser.mjs')],

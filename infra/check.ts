@@ -2,7 +2,7 @@ import { CHECK_TASKS } from './check-tasks.ts'
 import { ROOT } from './commands.ts'
 import { runTasks } from './tasks.ts'
 
-/** `npm run check`: runs all static checks; needs no network and no root. */
+/** `npm run check` runs all static checks, and needs no network and no root. */
 async function main(): Promise<void> {
   process.chdir(ROOT)
   const results = await runTasks(CHECK_TASKS, ({ name, isOk, output, elapsedMs }) => {

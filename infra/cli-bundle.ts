@@ -17,8 +17,9 @@ export async function buildCli(directory = join(ROOT, 'cli/dist')): Promise<stri
 }
 
 /**
- * Returns how the command line of the files below `tree` is bundled into `directory`: what starts, what that loads for a verb, and
- * large packages that few verbs load, which take as long to read as all the rest.
+ * Returns how to bundle the command line from the files below `tree` into `directory`: the start file, the part that it loads for a
+ * command, and
+ * large packages that few commands load. Those take as long to read as all the rest.
  */
 export function cliBundles(tree: string, directory: string): Esbuild.BuildOptions[] {
   const external = [...NATIVE, ...Object.values(SEPARATE)]
@@ -29,7 +30,7 @@ export function cliBundles(tree: string, directory: string): Esbuild.BuildOption
     ['cli/program.ts', 'program.cjs'],
   ].map(([entry = '', name = '']) => ({
     ...{ ...settings, alias, external, entryPoints: [join(tree, entry)], outfile: join(directory, name) },
-    // Its files are found by `require` alone.
+    // Only `require` finds its files.
     supported: { 'dynamic-import': false },
   }))
   const packages = Object.entries(SEPARATE).map(([name, file]) => ({
@@ -45,7 +46,7 @@ export function cliExecutableBundle(tree: string, outfile: string): Esbuild.Buil
   return { ...settingsOf(tree), ...OF_SSH2, external: NATIVE, entryPoints, outfile }
 }
 
-// CommonJS, where what a module loads at its beginning is loaded with it: ES modules in one file all do so at the start.
+// Uses CommonJS, which loads the imports of a module together with that module. ES modules in one file load all imports at the start.
 function settingsOf(tree: string): Esbuild.BuildOptions {
   return {
     absWorkingDir: tree,
@@ -61,8 +62,8 @@ function settingsOf(tree: string): Esbuild.BuildOptions {
 }
 
 /**
- * Modules of Node.js that are loaded when something of them is used. Packages name them at their beginning, most verbs never use
- * them, and loading TLS alone takes longer than a request without it. Inside, they are named so that the alias does not apply.
+ * Modules of Node.js that load when a member is used. Packages import them at their beginning, but most commands never use
+ * them. Loading TLS takes longer than a request without it. Inside, they have another name so that the alias does not apply.
  */
 const LATE = {
   tls: lateModule('node:tls', tls),
@@ -78,11 +79,11 @@ function lateModule(name: string, module: object): string {
 
 /** Packages that are files of their own. */
 const SEPARATE = { ssh2: './ssh2.cjs', yaml: './yaml.cjs', '@clack/prompts': './prompts.cjs' }
-/** Native parts of ssh2, which tries them and does without: a bundle is the same for every machine. */
+/** Native parts of ssh2, which tries them and works without. A bundle is the same for every machine. */
 const NATIVE = ['cpu-features', '*.node']
 /**
- * Ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. Names that are left as
- * they are take no time, those that are given back take as long as all else of its loading.
+ * ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. Keeping the
+ * names costs no time. Restoring minified ones takes as long as the rest of its loading.
  */
 const OF_SSH2: Esbuild.BuildOptions = {
   ...{ minify: false, minifySyntax: true, minifyWhitespace: true },

@@ -4,7 +4,7 @@ import { GROUPS, groupOf } from '../cli/verbs/groups.ts'
 import type { Verb } from '../cli/verbs/verb.ts'
 import { tableOf } from './markdown.ts'
 
-/** Returns the reference of all verbs of the command line, by group, as docs/cli.md has it. */
+/** Returns the reference of all commands of the command line, by group, for docs/cli.md. */
 export function cliReference(): string {
   const byGroup = Map.groupBy<string, Told>([...allVerbs(), COMPLETION], ({ words }) => groupOf(words))
   return GROUPS.map(([title]) => title)
@@ -18,7 +18,7 @@ function verbSection(verb: Told): string {
   const { words, args, flags, summary, details = '', examples, operations } = verb
   const links = operations.map((id) => `[\`${id}\`](api/operations.md#${id})`)
   const usage = [`boxyard ${words}`, flags.length > 0 ? '[flags]' : '', args].filter(Boolean).join(' ')
-  // An example that only repeats the arguments tells nothing.
+  // An example that only repeats the arguments adds nothing.
   const plain = `boxyard ${words} ${args.replaceAll(/[<>[\]]/g, '')}`.trimEnd()
   const told = examples.filter((example) => example !== plain)
   return [

@@ -30,7 +30,7 @@ function readConnection(): { host: string; token: string } {
   return { host: `${host}:${BOXYARD_PORT}`, token }
 }
 
-/** Connects this terminal to the socket; resolves with the shell's exit code, 0 after Ctrl-], or 1 if the service went away. */
+/** Connects this terminal to the socket. Resolves with the shell's exit code, 0 after Ctrl-], or 1 if the service went away. */
 function converse(socket: WebSocket): Promise<number> {
   const { stdin, stdout, stderr } = process
   const send = (channel: number, bytes: Uint8Array): void => socket.send(Buffer.concat([Buffer.from([channel]), bytes]))
@@ -82,7 +82,7 @@ const STDIN = 0
 const STDOUT = 1
 const STATUS = 3
 const RESIZE = 4
-// Code of a close that tells in words what failed.
+// Code of a close whose reason describes the failure.
 const FAILED = 1011
 // Ctrl-], as in telnet.
 const LEAVE = 0x1d

@@ -10,7 +10,7 @@ import { buildFunction } from './build.ts'
 import { ROOT } from './commands.ts'
 import { CONSOLE_DIRECTORY, ensureConsole } from './web/build.ts'
 
-/** `npm run deploy -- …`: brings the functions to an AWS account, or takes them away (docs/aws.md). `HELP` tells of the options. */
+/** `npm run deploy -- …` deploys the functions to an AWS account, or removes them (docs/aws.md). `HELP` describes the options. */
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args)
   if (options.help) return say(HELP)
@@ -77,7 +77,7 @@ async function deploy(target: Target, options: Options): Promise<void> {
   const hasConsole = settings['console-certificate'] !== NONE
   if (hasConsole) ensureConsole()
   else await emptyConsole(target, stack)
-  // Forced, since a change of parameters alone would be skipped.
+  // Forced, because serverless would skip a change of only parameters.
   await runServerless('deploy', ['--stage', stage, '--region', region, '--force'])
   const outputs = (await account.readStack()) ?? new Map()
   if (hasConsole) await fillConsole(target, outputs)
@@ -110,7 +110,7 @@ function keysOf(options: Options, stored: StageKeys | null): StageKeys {
   return { ...agent, channel_ca, channel_cert, channel_key }
 }
 
-/** Says what becomes of each parameter; returns those to write. */
+/** Reports what happens to each parameter. Returns the parameters to write. */
 function sayParameters(
   wanted: StageSettings & { 'channel-tls': string },
   kept: ReadonlyMap<string, string>,
@@ -134,7 +134,7 @@ function sayEndpoint(outputs: ReadonlyMap<string, string>, settings: StageSettin
   if (outputs.has(BUCKET)) say(`Console: ${url}/`)
 }
 
-/** Removes the stack, the secret and the parameters of a stage, in this order; one that was cut off can be repeated. */
+/** Removes the stack, the secret and the parameters of a stage, in this order. An interrupted run can be repeated. */
 async function remove({ account, stage, region, isDryRun }: Target): Promise<void> {
   const [kept, stored, stack] = await Promise.all([account.readParameters(), account.readKeys(), account.readStack()])
   say(`Stage ${stage} in ${region}:`)

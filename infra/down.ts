@@ -6,7 +6,7 @@ import { readUpSettings } from './up-settings.ts'
 /** `npm run down`: stops the boxes of a data directory whose service is stopped, and prints what it leaves. */
 async function main(): Promise<number> {
   const args = process.argv.slice(2)
-  // The mode tells how it is used, and refuses what it does not know.
+  // The mode explains its usage, and refuses what it does not know.
   if (args.length > 0) return await runAgentCommand(['down', ...args])
   const { dataDir } = readUpSettings(process.env)
   if (!existsSync(dataDir)) {

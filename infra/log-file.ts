@@ -2,14 +2,14 @@ import { closeSync, existsSync, fstatSync, mkdirSync, openSync, renameSync, rmSy
 import { dirname } from 'node:path'
 
 export interface LogFile {
-  /** Appends one line. If the host disk is full, the line is lost and the service goes on. */
+  /** Appends one line. If the host disk is full, the line is lost and the service keeps running. */
   write(line: string): void
   close(): void
 }
 
 /**
  * Opens a bounded log, after what earlier runs have written to it: `path` and five older files, `path.1` … `path.5`, each at most
- * `maxBytes`. Lines alone roll it, so that starts that fail push nothing away.
+ * `maxBytes`. Only lines rotate it, so that failed starts push nothing away.
  */
 export function openLogFile(path: string, maxBytes = 32 * 1024 * 1024): LogFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

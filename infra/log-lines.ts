@@ -11,7 +11,7 @@ export interface LogLine {
   port: number | null
 }
 
-/** Parses one line of JSON log; any other line, such as a stack trace of Node.js, yields only a message. */
+/** Parses one line of JSON log. Any other line, such as a stack trace of Node.js, yields only a message. */
 export function parseLogLine(line: string): LogLine {
   const fields = parseObject(line)
   if (fields === null) {
@@ -27,7 +27,7 @@ export function parseLogLine(line: string): LogLine {
   }
 }
 
-/** Splits a stream of text into lines; `push` returns complete lines without their ends. A line is at most 1 MiB. */
+/** Splits a stream of text into lines. `push` returns complete lines without their ends. A line is at most 1 MiB. */
 export function createLineSplitter(): { push(text: string): string[]; rest(): string } {
   let pending = ''
   return {

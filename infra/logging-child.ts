@@ -3,7 +3,7 @@ import { createLineSplitter, type LogLine, parseLogLine } from './log-lines.ts'
 
 export interface LoggingChildOptions {
   command: readonly string[]
-  /** The whole environment; defaults to that of this process. */
+  /** The whole environment. Defaults to the environment of this process. */
   env?: NodeJS.ProcessEnv
   /** Receives every line of output, raw and parsed. */
   onLine(line: string, parsed: LogLine): void
@@ -12,7 +12,7 @@ export interface LoggingChildOptions {
 /** A process that reports by its log that it is ready, or why it failed. */
 export interface LoggingChild {
   process: ChildProcess
-  /** Resolves with the line that reports readiness; rejects, with the logged reason, if the process ends first. */
+  /** Resolves with the line that reports readiness. Rejects, with the logged reason, if the process ends first. */
   ready: Promise<LogLine>
   /** Resolves with how the process ended: `exit code 1`, `SIGKILL`. */
   exited: Promise<string>
@@ -46,7 +46,7 @@ function waitForEnd(child: ChildProcess): Promise<string> {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => {
       const settle = (): void => resolve(signal ?? `exit code ${code}`)
-      // Wait for the last lines, which hold the reason, but not for ever: another process may keep the pipes open.
+      // Waits for the last lines, which hold the reason, but not forever. Another process may keep the pipes open.
       child.once('close', settle)
       setTimeout(settle, LAST_LINES_MS).unref()
     })

@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const environment = functionEnvironment(process.env)
   await buildFunction(join(ROOT, 'dist'))
   const ports = ['--host', values.host, '--httpPort', values.port, '--lambdaPort', values['lambda-port']]
-  // Without reloading of handlers: each reload leaves a copy of the bundle in memory.
+  // Does not reload handlers, because each reload leaves a copy of the bundle in memory.
   const [program = '', ...args] = dieWithParent([...SERVERLESS, 'offline', 'start', ...ports])
   const child = spawn(program, args, {
     cwd: ROOT,

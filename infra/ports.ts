@@ -52,7 +52,7 @@ function assertFree({ variable, host, port }: Address): Promise<void> {
 async function isEdgeListening({ dataDir, runRoot }: UpSettings, port: number): Promise<boolean> {
   const instance = tryRead(join(dataDir, 'instance')).trim()
   if (instance === '') return false
-  // Loaded only when it is needed: it takes 20 ms of a start.
+  // Loaded on demand, because it takes 20 ms of a start.
   const { edgePids } = await import('../agent/drivers/edge/process.ts')
   const sockets = listeningSockets(port)
   const pids = await edgePids(join(runRoot, instance))

@@ -10,9 +10,11 @@ import { archiveTop, packArchive, packDeb, writeBillOfMaterials, writeChecksums 
 import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts'
 
 /**
- * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, packages of the command line and
- * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums; of the service alone, the first two and
- * checksums. Two builds of one commit are the same bytes. Returns the paths.
+ * Makes a release of the current commit in `directory`. This is a Debian package, an archive with an installer, packages of the command
+ * line and
+ * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. A release of only the service has the
+ * first two
+ * and checksums. Two builds of one commit are the same bytes. Returns the paths.
  */
 async function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): Promise<string[]> {
   const source = readSource(architecture)
@@ -21,7 +23,7 @@ async function makeRelease(architecture: Architecture, directory: string, isOfSe
     const root = join(archiveTop(source, scratch), 'root')
     mkdirSync(root, { recursive: true })
     layOut(root, source)
-    // The archive first: the package adds files of its own.
+    // Packs the archive first, because the package adds its own files.
     const made = [packArchive(source, scratch), packDeb(root, source, scratch)]
     if (!isOfService) {
       const tree = layOutClients(source.commit, scratch)
@@ -39,7 +41,7 @@ async function makeRelease(architecture: Architecture, directory: string, isOfSe
   }
 }
 
-/** Returns the architecture that a word names; this machine's without one. @throws Error */
+/** Returns the architecture that a word names, by default this machine's. @throws Error */
 export function architectureOf(word: string | undefined): Architecture {
   const own = process.arch === 'arm64' ? 'arm64' : 'amd64'
   const architecture = word ?? own
@@ -47,7 +49,10 @@ export function architectureOf(word: string | undefined): Architecture {
   throw new Error(`usage: npm run release [-- amd64|arm64] [--service]; not ${architecture}`)
 }
 
-/** `npm run release [-- amd64|arm64] [--service]`: makes a release, or that of the service, in `dist/release/ARCHITECTURE`, and prints its files. */
+/**
+ * `npm run release [-- amd64|arm64] [--service]` makes a release, or only the service's part, in `dist/release/ARCHITECTURE`, and prints
+ * its files.
+ */
 if (import.meta.main) {
   try {
     const options = { service: { type: 'boolean', default: false } } as const

@@ -6,7 +6,7 @@ export interface ServiceProcessOptions {
   /** Name in messages, such as `agent`. */
   name: string
   command: readonly string[]
-  /** The whole environment; defaults to that of this process. */
+  /** The whole environment. Defaults to the environment of this process. */
   env?: NodeJS.ProcessEnv
   /** Consequence of an unexpected end for the user, printed with it. */
   lossNote: string
@@ -18,11 +18,11 @@ export interface ServiceProcessOptions {
   log(line: string): void
 }
 
-/** A supervised process: started again, with growing pauses, when it ends unexpectedly. */
+/** A supervised process. It restarts, with growing pauses, after an unexpected end. */
 export interface ServiceProcess {
-  /** Resolves with the line that reports readiness; rejects with the process's own reason if it ends first. */
+  /** Resolves with the line that reports readiness. Rejects with the process's own reason if it ends first. */
   start(): Promise<LogLine>
-  /** Sends SIGTERM, and SIGKILL after the deadline; resolves when the process is gone, also if it never ran. */
+  /** Sends SIGTERM, and SIGKILL after the deadline. Resolves when the process is gone, or if it never ran. */
   stop(): Promise<void>
   /** Sends SIGKILL at once. */
   kill(): void
@@ -80,7 +80,7 @@ export function createServiceProcess(options: ServiceProcessOptions): ServicePro
   }
 }
 
-/** Sends SIGTERM, and SIGKILL after `deadlineMs`; resolves with how the process ended. */
+/** Sends SIGTERM, and SIGKILL after `deadlineMs`. Resolves with how the process ended. */
 export async function stopChild(child: LoggingChild, deadlineMs: number): Promise<string> {
   child.process.kill('SIGTERM')
   const forced = setTimeout(() => child.process.kill('SIGKILL'), deadlineMs)
@@ -89,9 +89,9 @@ export async function stopChild(child: LoggingChild, deadlineMs: number): Promis
   return how
 }
 
-/** What runs in the foreground until a signal. */
+/** Work that runs in the foreground until a signal. */
 export interface Foreground {
-  /** Stops it politely; resolves when it has ended. */
+  /** Stops it gracefully. Resolves when it has ended. */
   stop(): Promise<void>
   /** Kills it at once. */
   kill(): void
@@ -106,7 +106,7 @@ export interface Ending {
   begin(): Promise<void>
 }
 
-/** Stops what runs politely on the first signal, and kills it on a later one; `release` gives up what this process holds. */
+/** Stops the work gracefully on the first signal, and kills it on a later one. `release` releases what this process holds. */
 export function endOnSignal({ stop, kill, say }: Foreground, release: () => void): Ending {
   let begunAt: number | null = null
   const begin = async (): Promise<void> => {
@@ -135,7 +135,7 @@ function messageOf(error: unknown): string {
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 30_000
-/** A process that ran this long has recovered: its next end starts again from the first pause. */
+/** A process that ran this long has recovered. After its next end the pauses restart from the first one. */
 const STEADY_MS = 60_000
-// On Ctrl-C the terminal signals npm and this process, and npm forwards its own: that counts as one signal.
+// On Ctrl-C the terminal signals npm and this process, and npm forwards its own. That counts as one signal.
 const SAME_SIGNAL_MS = 500

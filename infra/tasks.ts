@@ -14,7 +14,7 @@ export interface TaskResult {
   elapsedMs: number
 }
 
-/** Runs all tasks, as many at once as there are cores (at least two); calls `onEnd` for each, with its whole output. */
+/** Runs all tasks, as many at once as there are cores (at least two). Calls `onEnd` for each, with its whole output. */
 export async function runTasks(
   tasks: readonly CheckTask[],
   onEnd: (result: TaskResult) => void,

@@ -18,11 +18,11 @@ import { bundleServices } from './release/bundle.ts'
 import { ensureConsole } from './web/build.ts'
 
 /**
- * `npm test` runs the suites that show a newcomer that a change holds; `npm test -- all` (`npm run test:all`) runs every suite, with
- * nothing left to a draw; `npm test -- chosen` runs those that CI chooses beside `npm test`; `npm test -- SUITE…` runs suites by name
- * (infra/jest/suites.ts); `npm test -- cluster PATH…` runs paths with pods for boxes; other arguments are jest's patterns.
- * A skipped test, a test file that does not load, a process that does not end, anything left behind and a peer that cannot be built
- * count as failed. Files that fail run once more, alone: one that passes then is `UNSTEADY`, which fails the run as well, unless
+ * `npm test` runs the suites that show a newcomer that a change holds. `npm test -- all` (`npm run test:all`) runs every suite, with
+ * nothing left to a draw. `npm test -- chosen` runs the suites that CI chooses beside `npm test`. `npm test -- SUITE…` runs suites by name
+ * (infra/jest/suites.ts). `npm test -- cluster PATH…` runs paths with pods for boxes. Other arguments are jest's patterns.
+ * A skipped test, a test file that does not load, a process that does not end, anything left behind and a missing peer
+ * count as failed. Only the failed files run once more. A file that then passes is `UNSTEADY`, which also fails the run, unless
  * TEST_ALLOW_UNSTEADY=1.
  */
 async function main(args: readonly string[]): Promise<void> {
@@ -89,7 +89,7 @@ async function runInTurn(suites: readonly Suite[]): Promise<Counts> {
   return addCounts(all)
 }
 
-/** Runs the suites of a lane one after another, while others run. What they leave is looked for where others leave nothing. */
+/** Runs the suites of a lane one after another, while others run. Checks for leftovers where others leave nothing. */
 async function runLane(suites: readonly Suite[]): Promise<Counts> {
   const all: Counts[] = []
   for (const suite of suites) {
@@ -135,7 +135,7 @@ function addCounts(all: readonly Counts[]): Counts {
   return { passed: sum('passed'), failed: sum('failed') }
 }
 
-/** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest/watch.mjs). */
+/** Prints what runs and ends this process if a suite does not end. A hanging file is ended before that (infra/jest/watch.mjs). */
 function limitDuration({ limitMinutes: minutes = SUITE_MINUTES }: Suite): NodeJS.Timeout {
   return setTimeout(() => {
     process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
@@ -157,7 +157,7 @@ async function runOnCluster(suite: Suite): Promise<SuiteCounts> {
   }
 }
 
-/** Runs a suite with the programs of its peers; one that cannot be had fails it. */
+/** Runs a suite with the programs of its peers. A missing peer fails it. */
 async function runWithPeers(suite: Suite): Promise<SuiteCounts> {
   const env = { ...suite.env }
   for (const name of suite.peers ?? []) {
@@ -174,7 +174,7 @@ function cannotRun({ name }: Suite, obstacle: string): SuiteCounts {
   return { passed: 0, failed: 1, excused: NONE }
 }
 
-/** Runs the test files of a suite, under a clock: what they need is built. */
+/** Runs the test files of a suite with a time limit. Their programs are already built. */
 async function runTests(suite: Suite): Promise<SuiteCounts> {
   const limit = limitDuration(suite)
   try {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** Settings that the supervisor itself needs; the agent and the front read and check all settings. */
+/** Settings that the supervisor itself needs. The agent and the front read and check all settings. */
 export interface UpSettings {
   dataDir: string
   host: string
@@ -14,7 +14,7 @@ export interface UpSettings {
   metricsPort: number | null
   edgeHost: string
   edgePort: number
-  /** Port for challenges of ACME; null: none. */
+  /** Port for challenges of ACME, or null for none. */
   edgeHttpPort: number | null
   /** Directory of the run directories of all instances. */
   runRoot: string

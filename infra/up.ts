@@ -9,7 +9,7 @@ import { readUpSettings, type UpSettings } from './up-settings.ts'
 import { ensureConsole } from './web/build.ts'
 import { signInLink } from './web/sign-in-link.ts'
 
-/** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
+/** `npm run up` runs the agent and the standalone front in the foreground until a signal. Boxes keep running. */
 async function main(): Promise<void> {
   if (process.argv.length > 2) {
     say(UP_HELP)

@@ -1,6 +1,8 @@
 import { findGoProgram } from '../go/program.ts'
 
-/** Finds or builds Pebble, Let's Encrypt's ACME server for tests, which validates that the client controls the name; see `findGoProgram`. */
+/**
+ * Finds or builds Pebble, Let's Encrypt's ACME server for tests, which validates that the client controls the name. See `findGoProgram`.
+ */
 export function findAcmeServer(say: (text: string) => void): Promise<string | { obstacle: string }> {
   return findGoProgram(
     {

@@ -15,19 +15,19 @@ import {
 } from '@aws-sdk/client-ssm'
 import type { StageKeys } from './agent-keys.ts'
 
-/** What a stage has in an account, in one region. */
+/** The resources of a stage in an account and one region. */
 export interface Account {
   /** Parameters below `/boxyard/<stage>/`, by their last part. */
   readParameters(): Promise<Map<string, string>>
   writeParameter(name: string, value: string): Promise<void>
   deleteParameters(names: readonly string[]): Promise<void>
-  /** The keys, and the version of the secret that holds them; null if there is none. */
+  /** The keys, and the version of the secret that holds them. Null if there is none. */
   readKeys(): Promise<{ keys: StageKeys; version: string } | null>
   /** Returns the version. */
   writeKeys(keys: StageKeys, exists: boolean): Promise<string>
   /** Deletes the secret without the days of grace, for which it would be billed. */
   deleteKeys(): Promise<void>
-  /** Outputs of the stack by name; null if there is none. */
+  /** Outputs of the stack by name, or null if there is none. */
   readStack(): Promise<Map<string, string> | null>
 }
 
@@ -96,7 +96,7 @@ async function readOutputs(client: CloudFormationClient, name: string): Promise<
     const outputs = Stacks?.[0]?.Outputs ?? []
     return new Map(outputs.map(({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue]))
   } catch (error) {
-    // The one answer for a missing stack; CloudFormation has no code of its own for it.
+    // The one answer for a missing stack. CloudFormation has no specific code for it.
     if (error instanceof Error && error.name === 'ValidationError' && /does not exist/.test(error.message)) return null
     throw error
   }

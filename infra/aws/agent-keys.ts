@@ -3,25 +3,25 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseChannelKeys, parseTokenKeys } from '../../shared/auth/keys.ts'
 
-/** The contents of the secret of a stage: each field is the value of one variable of the function. */
+/** The contents of the secret of a stage. Each field is the value of one variable of the function. */
 export interface StageKeys {
   /** The key that signs requests to the agent, with the agent's id. */
   channel_keys: string
   /** The public keys of tokens. */
   token_keys: string
-  /** PEM for mutual TLS on the way to the agent; empty without. */
+  /** PEM for mutual TLS on the way to the agent. Empty without mutual TLS. */
   channel_ca: string
   channel_cert: string
   channel_key: string
 }
 
-/** PEM files for mutual TLS; all or none. */
+/** PEM files for mutual TLS. All or none. */
 export type TlsFiles = Record<'ca' | 'cert' | 'key', string>
 
 /**
- * Reads the keys of an agent from `source`: its directory of keys, or that on another host as `user@host:/directory`, over SSH.
- * Of the channel it takes the key that signs, of the tokens the public ones.
- * @throws Error naming the file and never showing what it holds
+ * Reads the keys of an agent from `source`: its directory of keys, or one on another host as `user@host:/directory`, over SSH.
+ * Reads the signing key of the channel, and the public keys of tokens.
+ * @throws Error naming the file and never showing its contents
  */
 export function readAgentKeys(source: string): Pick<StageKeys, 'channel_keys' | 'token_keys'> {
   const channel = parse(source, 'channel.json', parseChannelKeys)
@@ -46,7 +46,7 @@ export function readTls(files: TlsFiles): Pick<StageKeys, 'channel_ca' | 'channe
   }
 }
 
-/** @throws Error if the keys leave no room in the function's environment, of which Lambda allows 4 KB */
+/** @throws Error if the keys do not fit into the function's environment, which Lambda limits to 4 KB */
 export function checkSize(keys: StageKeys): void {
   const bytes = Buffer.byteLength(Object.values<string>({ ...keys }).join(''))
   if (bytes <= KEYS_MAX_BYTES) return

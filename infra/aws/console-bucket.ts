@@ -14,11 +14,11 @@ import { fileKind } from '../../functions/console-files.ts'
 /** A bucket of the built web console's files, by their paths. */
 export interface ConsoleBucket {
   /**
-   * Makes the bucket hold the files of a build, and nothing else. The page comes after all that it loads, and what only the page of
-   * before loads goes last, so that one that was cut off leaves either page whole. Returns how many files were sent.
+   * Makes the bucket hold the files of a build, and nothing else. Uploads the page after all files that it loads. Last, deletes the files
+   * that only the previous page loads. An interrupted run thus leaves either page whole. Returns how many files were sent.
    */
   fill(directory: string): Promise<number>
-  /** Deletes all files, without which a bucket cannot be deleted; one that is gone already is empty. */
+  /** Deletes all files, because only an empty bucket can be deleted. Does nothing if the bucket is gone. */
   empty(): Promise<void>
 }
 
@@ -55,7 +55,10 @@ export function openBucketOf(region: string, bucket: string): ConsoleBucket {
   return openConsoleBucket(new S3Client({ region }), bucket)
 }
 
-/** Returns the paths of a build, the page last; without the forms that were compressed for a front, since distributions compress themselves. */
+/**
+ * Returns the paths of a build, with the page last. Omits the forms that were compressed for a front, because distributions compress files
+ * themselves.
+ */
 function filesOf(directory: string): string[] {
   const all = readdirSync(directory, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && !/\.(br|gz)$/.test(entry.name))
@@ -64,7 +67,7 @@ function filesOf(directory: string): string[] {
   return [...all.filter((path) => path !== PAGE).toSorted(), PAGE]
 }
 
-/** Returns the digest that an object was sent with; null: there is no such object, or it was sent by another program. */
+/** Returns the digest that an object was sent with. Returns null if there is no such object, or another program sent it. */
 async function readDigest(client: S3Client, named: { Bucket: string; Key: string }): Promise<string | null> {
   try {
     const { Metadata } = await client.send(new HeadObjectCommand(named))

@@ -2,9 +2,9 @@ import { resolveCname } from 'node:dns/promises'
 import { NONE, type StageSettings } from './settings.ts'
 
 /**
- * Checks, before the console of a stage is taken away, that a record which is not the stage's own no longer leads to its distribution:
- * nobody could reach the API. An alias record shows no name, so that it passes.
- * @throws Error that says where it has to point
+ * Checks, before removing the console of a stage, that no foreign DNS record still leads to its distribution. Otherwise
+ * no client could reach the API. An alias record shows no name, so it passes.
+ * @throws Error that says where it must point
  */
 export async function checkRecord(
   settings: StageSettings,

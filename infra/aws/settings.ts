@@ -13,7 +13,7 @@ export const SETTINGS = [
 
 export type Setting = (typeof SETTINGS)[number]
 
-/** A value for each setting; `none` for one that is not given, since SSM knows no empty values. */
+/** A value for each setting. `none` means that it is not set, because SSM knows no empty values. */
 export type StageSettings = Record<Setting, string>
 
 /** The value of a setting that is not given. */
@@ -26,8 +26,8 @@ export function checkStage(stage: string): string {
 }
 
 /**
- * Returns the settings of a stage: those of the last deployment, with what is given now in their place.
- * @throws Error naming the option, its value, and what was expected
+ * Returns the settings of a stage. Takes the settings of the last deployment, and overrides them with the new ones.
+ * @throws Error naming the option, its value, and the expected form
  */
 export function mergeSettings(kept: Partial<StageSettings>, given: Partial<StageSettings>): StageSettings {
   const settings = Object.fromEntries(

@@ -6,8 +6,8 @@ import { installFromNpm } from '../made-once/npm.ts'
 import { findPythonObstacle, installFromPypi } from '../made-once/python.ts'
 
 /**
- * Finds generators of API clients, and schemathesis, which tests documents; or installs them from npm and PyPI (a minute) outside the
- * checkout. Returns their directory, with `node_modules` and `python`, or why they cannot be had.
+ * Finds generators of API clients, and schemathesis, which tests documents. Or installs them from npm and PyPI (a minute) outside the
+ * checkout. Returns their directory, with `node_modules` and `python`, or the obstacle.
  */
 export async function findClientGenerators(say: (text: string) => void): Promise<string | { obstacle: string }> {
   const hash = createHash('sha256')

@@ -9,7 +9,7 @@ export function clusterCgroup(name: string): string {
   return `boxyard-cluster-${name}`
 }
 
-/** Creates a cgroup, of a cluster or of a node of it, in all hierarchies; returns the `cgroup.procs` file by which a part joins it. */
+/** Creates a cgroup, of a cluster or of one of its nodes, in all hierarchies. Returns the `cgroup.procs` file by which a part joins it. */
 export function createCgroups(cgroup: string): string {
   for (const { root, controllers } of limitingHierarchies()) {
     let path = root
@@ -28,7 +28,7 @@ export function createCgroups(cgroup: string): string {
   return join(parts, 'cgroup.procs')
 }
 
-/** Kills every process in and below a cgroup and removes it; returns false if some remain after `patienceMs`. */
+/** Kills every process in and below a cgroup and removes it. Returns false if some remain after `patienceMs`. */
 export async function destroyCgroups(cgroup: string, patienceMs = 10_000): Promise<boolean> {
   const deadline = performance.now() + patienceMs
   const paths = hierarchies().map(({ root }) => join(root, cgroup))
@@ -42,7 +42,7 @@ export async function destroyCgroups(cgroup: string, patienceMs = 10_000): Promi
   }
 }
 
-/** Returns the pids in and below a cgroup, those of containers included. */
+/** Returns the pids in and below a cgroup, including the pids of containers. */
 export function findProcesses(cgroup: string): number[] {
   return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, cgroup))))]
 }
@@ -60,14 +60,14 @@ interface Hierarchy {
   controllers: readonly string[] | null
 }
 
-/** Returns the hierarchies that limit pods: those of version 1, or the one of version 2 if there is no other. */
+/** Returns the hierarchies that limit pods: version 1, or version 2 if there is no other. */
 function limitingHierarchies(): Hierarchy[] {
   const all = hierarchies()
   const first = all.filter(({ controllers }) => controllers !== null)
   return first.length > 0 ? first : all
 }
 
-/** Returns all hierarchies, since runc makes cgroups in that of version 2 even where it limits nothing. */
+/** Returns all hierarchies, because runc creates cgroups in version 2 even if it limits nothing there. */
 function hierarchies(): Hierarchy[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   return mounts.flatMap((line): Hierarchy[] => {

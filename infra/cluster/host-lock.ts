@@ -12,8 +12,8 @@ export interface Waiting {
 }
 
 /**
- * Runs `work` while no other process of this host runs work of the same `subject`. The lock ends with its process, however that ends;
- * until then this waits without a limit, and says so if `waiting` is given.
+ * Runs `work` while no other process of this host runs work of the same `subject`. The lock ends with its process, even if that is killed.
+ * Until then this waits without a limit, and says so if `waiting` is given.
  */
 export async function withLock<T>(subject: string, work: () => Promise<T>, waiting?: Waiting): Promise<T> {
   const { what, say, clock = hostClock } = waiting ?? {}

@@ -30,7 +30,7 @@ export function restoreHostState(): void {
   const note = readNote()
   if (note === null) return
   rmSync(NOTE)
-  // The kubelet leaves its socket behind; in a directory that was there before, it may belong to another kubelet.
+  // The kubelet leaves its socket behind. In a directory that existed before, the socket may belong to another kubelet.
   if (note.absent.includes(DEVICE_PLUGINS)) rmSync(join(DEVICE_PLUGINS, 'kubelet.sock'), { force: true })
   for (const path of [...note.absent.toReversed(), RUN]) removeIfEmpty(path)
   // A reboot since then has reset the settings.
@@ -42,7 +42,7 @@ export function restoreHostState(): void {
   }
 }
 
-/** Removes files outside of the cluster's directories: those of the pods' network `network`, and log links into `state`. */
+/** Removes files outside of the cluster's directories: the files of the pods' network `network`, and log links into `state`. */
 export function removeOutsideFiles(state: string, network: string): void {
   for (const name of list(NETWORK_RESULTS)) {
     if (name.startsWith(`${network}-`)) rmSync(join(NETWORK_RESULTS, name), { force: true })
@@ -81,7 +81,7 @@ function removeIfEmpty(path: string): void {
   }
 }
 
-/** Returns the target of a link; empty if another cluster has removed it meanwhile. */
+/** Returns the target of a link, or an empty text if another cluster has removed it. */
 function targetOf(path: string): string {
   try {
     return readlinkSync(path)

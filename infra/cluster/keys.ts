@@ -6,7 +6,8 @@ import { apiServerAddress, clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /**
- * Writes the credentials by which the parts of a cluster trust each other: one CA, the certificates of the API server (as a server,
+ * Writes the credentials by which the parts of a cluster trust each other. These are one CA, the certificates of the API server (as a
+ * server,
  * and as the kubelet's client), the key that signs service account tokens, and a kubeconfig with a fixed token for each other user.
  */
 export async function writeKeys(record: ClusterRecord): Promise<void> {
@@ -19,7 +20,7 @@ export async function writeKeys(record: ClusterRecord): Promise<void> {
   for (const { kubeconfig, token } of users) writeSecret(kubeconfig, formatKubeconfig(record, token))
 }
 
-/** Formats a kubeconfig for the bearer of `token`. */
+/** Formats a kubeconfig with `token`. */
 export function formatKubeconfig(record: ClusterRecord, token: string): string {
   const authority = readFileSync(join(clusterPaths(record.name).keys, 'ca.crt')).toString('base64')
   const server = `https://${apiServerAddress(record)}:${record.ports.apiServer}`
@@ -33,7 +34,7 @@ export function formatKubeconfig(record: ClusterRecord, token: string): string {
   })
 }
 
-/** Writes a file for its owner alone, in place of the one that may be there: whoever reads it meanwhile gets either, whole. */
+/** Writes a file that only its owner can read, in place of an existing one. A concurrent reader gets either file, whole. */
 export function writeSecret(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 })
   renameSync(`${path}.new`, path)

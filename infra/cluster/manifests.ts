@@ -12,11 +12,11 @@ export async function applyManifests(record: ClusterRecord): Promise<void> {
   if (existsSync(MANIFESTS)) await runKubectl(record, 'apply', '--kustomize', MANIFESTS)
 }
 
-/** Writes the kubeconfig of each node's agent, with a token that lasts a day; an agent that runs takes it at once. */
+/** Writes the kubeconfig of each node's agent, with a token that lasts a day. A running agent uses it at once. */
 export async function writeAgentCredentials(record: ClusterRecord): Promise<void> {
   if (!existsSync(MANIFESTS)) return
   for (const node of clusterNodes(record)) {
-    // Of several agents each has a token that tells its node, and ends with it.
+    // With several agents, each token names its node, and ends with it.
     const bound = record.nodeCount === 1 ? [] : ['--bound-object-kind=Node', `--bound-object-name=${node.name}`]
     const of = ['boxyard-agent', '--namespace=boxyard-system', '--duration=24h']
     const token = await runKubectl(record, 'create', 'token', ...of, ...bound)

@@ -103,7 +103,7 @@ function kubeletSettings({ name, ports }: ClusterRecord, node: NodeRecord): obje
     maxOpenFiles: 20_000,
     maxPods: node.maxPods,
     podPidsLimit: -1,
-    // A test host may be short of memory and disk; its pods must not be evicted.
+    // A test host may be short of memory and disk, but must not evict its pods.
     evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
     imageGCHighThresholdPercent: 100,
     makeIPTablesUtilChains: false,

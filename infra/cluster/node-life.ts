@@ -6,7 +6,7 @@ import { findHolder, findPart, launchPart, waitForPart } from './part-process.ts
 import { nodePart } from './part-table.ts'
 import { type ClusterRecord, readRecord } from './record.ts'
 
-/** Makes the namespaces of a node of several. Forgets what an earlier one had in memory, as a machine does that starts again. */
+/** Creates the namespaces of a node of several. Forgets what an earlier one had in memory, like a machine that reboots. */
 export async function makeNode(record: ClusterRecord, node: NodeRecord): Promise<void> {
   disconnectNode(record, node)
   const { run } = nodePaths(record.name, node)
@@ -19,7 +19,7 @@ export async function makeNode(record: ClusterRecord, node: NodeRecord): Promise
   writeEnter(record, node)
 }
 
-/** Writes the program that starts another one on a node, in the same directory. What it starts ends with the node. */
+/** Writes the program that starts another one on a node, in the same directory. The started program ends with the node. */
 function writeEnter({ name }: ClusterRecord, node: NodeRecord): void {
   const cgroup = createCgroups(nodeCgroup(name, node))
   const join = enterCommand(findHolder(name, node)).join(' ')

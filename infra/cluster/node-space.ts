@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { clusterBridge, clusterNodes, type NodeRecord, nodePaths } from './nodes.ts'
 import type { ClusterRecord } from './record.ts'
 
-// A node of several is a network, mount and UTS namespace that only its processes keep: they end, and it is gone.
+// A node of several is a network, mount and UTS namespace. Only its processes keep it, so it is gone once they end.
 
-/** Returns the command by which a process joins the namespaces that the process `holder` is in; the program follows. */
+/** Returns the command by which a process joins the namespaces of the process `holder`. Append the program. */
 export function enterCommand(holder: number): string[] {
   return ['nsenter', '--target', `${holder}`, '--mount', '--net', '--uts', '--']
 }
@@ -37,7 +37,7 @@ export function createBridge(record: ClusterRecord): void {
       ...clusterNodes(record).map((node) => `route add ${node.podSubnet} via ${node.address} dev ${link}`),
     ],
   )
-  // Nodes reach other networks through this host; the first pod of a single node sets the same.
+  // Nodes reach other networks through this host. The first pod of a single node sets the same.
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
 }
 
@@ -76,7 +76,7 @@ function giveBootId(own: string, inside: (...command: string[]) => void): void {
 
 /**
  * Returns the mounts that a node must not keep from their owners: disks in files, overlays and the like, made by other programs
- * of this host. What is left are the disks of this host, and what has no disk.
+ * of this host. Leaves out the disks of this host, and mounts without a disk.
  */
 export function foreignMounts(mountinfo: string): string[] {
   return mountinfo.split('\n').flatMap((line) => {
@@ -125,7 +125,7 @@ function connectNode(record: ClusterRecord, node: NodeRecord, holder: number): v
   ])
 }
 
-/** Derives a MAC address from an IPv4 address: a node that was stopped and started is found at once by those who remember it. */
+/** Derives a MAC address from an IPv4 address, so that hosts with an ARP entry find a restarted node at once. */
 function macOf(address: string): string {
   const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
   return ['02', '62', ...bytes].join(':')

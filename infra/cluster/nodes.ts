@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { clusterCgroup } from './cgroups.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
-/** The most nodes of a cluster: its subnet has room for the pods of so many. */
+/** Maximum number of nodes of a cluster. Its subnet has space for the pods of this many. */
 export const MAX_NODES = 5
 
-/** A node of a cluster. The only one is this host itself; of several each has a network, mount and UTS namespace of its own. */
+/** A node of a cluster. The only one is this host itself. Each of several has its own network, mount and UTS namespace. */
 export interface NodeRecord {
   /** From 1. */
   number: number
@@ -15,12 +15,12 @@ export interface NodeRecord {
   address: string
   /** Subnet of its pods, as CIDR. */
   podSubnet: string
-  /** What its files and parts end with: nothing, or "-2". */
+  /** Suffix of its files and parts: empty, or "-2". */
   suffix: string
   maxPods: number
 }
 
-/** Paths of a node's own files, all below those of its cluster. */
+/** Paths of a node's own files, all below the cluster's directories. */
 export interface NodePaths {
   state: string
   /** Short, since paths of sockets are below it. */
@@ -31,7 +31,7 @@ export interface NodePaths {
   agentKubeconfig: string
   /** Data directory of the agent on this node, of several. */
   agentData: string
-  /** Of several nodes: a program that starts another one there. */
+  /** With several nodes, a program that starts another one there. */
   enter: string
 }
 
@@ -49,7 +49,10 @@ export function clusterNodes({ node, nodeCount, subnet }: ClusterRecord): NodeRe
   }))
 }
 
-/** Returns the bridge of a cluster of several nodes: the first eighth of the subnet, this host at the first address; else null. */
+/**
+ * Returns the bridge of a cluster of several nodes, which is the first eighth of the subnet, with this host at the first address. Otherwise
+ * null.
+ */
 export function clusterBridge({
   nodeCount,
   subnet,
@@ -79,7 +82,7 @@ export function nodePaths(cluster: string, { number, suffix }: NodeRecord): Node
   }
 }
 
-/** Returns the name of a node's cgroup, the same in every hierarchy: below that of its cluster, or the same. */
+/** Returns the name of a node's cgroup, the same in every hierarchy. It is the cluster's cgroup, or below it. */
 export function nodeCgroup(cluster: string, { suffix }: NodeRecord): string {
   return join(clusterCgroup(cluster), suffix === '' ? '' : `node${suffix}`)
 }

@@ -10,7 +10,7 @@ import { type NodeRecord, nodeCgroup, nodePaths } from './nodes.ts'
 import { type Part, partCommand, roleOf } from './part-table.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from './record.ts'
 
-/** Stops one part of the cluster `name` and resolves when it is gone. Its children run on: containers outlive containerd. */
+/** Stops one part of the cluster `name` and resolves when it is gone. Its children keep running, because containers outlive containerd. */
 export async function stopPart(name: string, part: Part, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
   const deadline = performance.now() + STOP_DEADLINE_MS
   const pid = findPart(name, part)
@@ -37,7 +37,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   const { run, log } = clusterPaths(name)
   const { program, node } = roleOf(record, part)
   const { state } = node === null ? clusterPaths(name) : nodePaths(name, node)
-  // containerd mounts a temporary directory as it starts; below `state` it goes with the cluster.
+  // containerd mounts a temporary directory as it starts. Below `state` it is removed with the cluster.
   const temporary = join(state, 'tmp')
   for (const directory of [log, run, temporary]) mkdirSync(directory, { recursive: true, mode: 0o711 })
   const output = openSync(join(log, `${part}.log`), 'a', 0o600)
@@ -58,7 +58,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   writeFileSync(noteOf(name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
 }
 
-/** Resolves when a part answers; rejects with the end of its log if it ends first or `deadlineMs` passes. */
+/** Resolves when a part answers. Rejects with the end of its log if it ends first or `deadlineMs` passes. */
 export async function waitForPart(record: ClusterRecord, part: Part, deadlineMs = 60_000): Promise<void> {
   const deadline = performance.now() + deadlineMs
   while (!(await answers(record, part))) {
@@ -119,7 +119,7 @@ async function answers(record: ClusterRecord, part: Part): Promise<boolean> {
       return await isListening({ host: '127.0.0.1', port: record.ports.etcd })
     case 'kube-apiserver':
       return (await createApiClient(record).get('/readyz')).isOk
-    // These two listen on no port: they work once the API server answers.
+    // These two listen on no port. They work once the API server answers.
     case 'kube-controller-manager':
     case 'kube-scheduler':
       return findPart(record.name, program) !== null
@@ -136,7 +136,7 @@ function isHeld(holder: number | null): boolean {
   return holder !== null && holdsNode(holder)
 }
 
-/** Waits past the open port: a kubelet listens before it has listed its pods, and until then refuses commands for them. */
+/** Waits past the open port. A kubelet listens before it has listed its pods, and until then refuses commands for them. */
 async function knowsItsPods(record: ClusterRecord, node: NodeRecord): Promise<boolean> {
   const { name, ports } = record
   if (!(await isListening({ host: node.address, port: ports.kubelet }))) return false

@@ -25,7 +25,7 @@ export function nodePart(program: NodeProgram | 'node', { suffix }: NodeRecord):
   return `${program}${suffix}` as Part
 }
 
-/** What a part runs, and on which node: null for those of the whole cluster. */
+/** The program of a part, and its node. Null for parts of the whole cluster. */
 type Role = { program: ControlPart; node: null } | { program: NodeProgram | 'node'; node: NodeRecord }
 
 /** @throws Error if the cluster has no such part */
@@ -102,7 +102,7 @@ const NODE_ARGUMENTS: Record<NodeProgram, (record: ClusterRecord, node: NodeReco
   },
 }
 
-/** Turns off the port and leader election: these parts serve no requests, and each is the only one of its kind. */
+/** Turns off the port and leader election. These parts serve no requests, and each is the only one of its kind. */
 function asUser(name: string, part: ControlPart): string[] {
   const kubeconfig = join(clusterPaths(name).state, `${part}.kubeconfig`)
   return [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0']

@@ -46,7 +46,7 @@ export function findProgram(name: string): string {
   return existsSync(built) ? built : name
 }
 
-/** Names the directory by a hash of all inputs of the build, so that a changed version is built anew. */
+/** Names the directory by a hash of all inputs of the build, so that a changed version is rebuilt. */
 function programsDirectory(): string {
   const hash = createHash('sha256').update(JSON.stringify(BUILDS))
   for (const file of ['kubernetes/main.go', ...SOURCES])

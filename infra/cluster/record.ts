@@ -63,7 +63,7 @@ export function listClusters(): string[] {
 export function readRecord(name: string): ClusterRecord | null {
   const { record } = clusterPaths(name)
   if (!existsSync(record)) return null
-  // Records of earlier versions, which knew one node only, do not tell how many there are.
+  // Records of earlier versions, which knew one node only, lack the number of nodes.
   return { nodeCount: 1, ...(JSON.parse(readFileSync(record, 'utf8')) as Omit<ClusterRecord, 'nodeCount'>) }
 }
 
@@ -133,7 +133,7 @@ function directories(path: string): string[] {
     .map((entry) => entry.name)
 }
 
-/** The first of 10,000 ports that clusters choose from; tests draw theirs below. */
+/** The first of 10,000 ports that clusters choose from. Tests use ports below it. */
 export const FIRST_CLUSTER_PORT = 20_000
 
 const STATES = '/var/lib/boxyard-cluster'

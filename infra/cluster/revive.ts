@@ -7,8 +7,8 @@ import { readRecord } from './record.ts'
 import { hasStarted } from './start.ts'
 
 /**
- * Starts what has ended of a cluster of several nodes whose start was completed since this host has booted: its data is kept, as that of
- * machines that start again. Returns false, and changes nothing, if there is none such.
+ * Restarts the ended parts of a cluster of several nodes that has started completely since this host booted. Keeps its data, like
+ * machines that reboot. Returns false, and changes nothing, if there is no such cluster.
  */
 export async function reviveCluster(name: string): Promise<boolean> {
   return await withLock(`cluster:${name}`, async () => {
@@ -19,7 +19,7 @@ export async function reviveCluster(name: string): Promise<boolean> {
       await waitForPart(record, part)
     }
     for (const node of clusterNodes(record)) {
-      // What still runs of a node without namespaces belongs to one that is gone.
+      // Processes that still run of a node without namespaces belong to one that is gone.
       if (findPart(name, nodePart('node', node)) === null) await stopNode(name, node.number)
       await startNode(name, node.number)
     }

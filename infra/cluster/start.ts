@@ -32,13 +32,13 @@ export interface NodeUse {
   name: string
   /** `BOXYARD_*` settings of an agent on the node. */
   settings: Record<string, string>
-  /** Path of a program that starts another one, its arguments, on the node; null for this host itself. */
+  /** Path of a program that starts another one, its arguments, on the node. Null for this host itself. */
   enter: string | null
 }
 
 /**
- * Starts the cluster `name` of so many nodes (1 if not told), unless it runs, and tells how it is used once pods can be created.
- * Takes down the remains of an unfinished start first; a start that fails leaves its state and logs for inspection.
+ * Starts the cluster `name` with the given number of nodes (default 1), unless it runs. Once pods can be created, returns how to use it.
+ * First removes the remains of an unfinished start. A failed start leaves its state and logs for inspection.
  * @throws Error if it runs with another number of nodes
  */
 export async function startCluster(
@@ -98,7 +98,7 @@ function findComplete(name: string): ClusterRecord | null {
   return clusterParts(record).every((part) => findPart(name, part) !== null) ? record : null
 }
 
-/** Returns whether a cluster's start was completed since this host has booted; parts may have ended since. */
+/** Returns whether a cluster has started completely since this host booted. Parts may have ended since. */
 export function hasStarted(name: string): boolean {
   return existsSync(completionOf(name))
 }

@@ -8,7 +8,7 @@ import { destroyLinks, destroyMasquerade, podNetwork } from './network.ts'
 import { clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths, listClusters, readRecord } from './record.ts'
 
-/** Takes down the cluster `name`, or what is left of it, with everything it made on this host; returns false if there was nothing. */
+/** Removes the cluster `name`, or what is left of it, with everything it made on this host. Returns false if there was nothing. */
 export async function stopCluster(name: string): Promise<boolean> {
   return await withLock(`cluster:${name}`, () => destroyCluster(name))
 }
@@ -34,7 +34,7 @@ export async function destroyCluster(name: string): Promise<boolean> {
   return true
 }
 
-/** Removes what agents on its nodes have below their default run directory; their data directories, which are the cluster's, tell where. */
+/** Removes what agents on its nodes have below their default run directory. Their data directories, which are the cluster's, name it. */
 function removeRunFiles(record: ClusterRecord): void {
   const notes = clusterNodes(record).map((node) => join(nodePaths(record.name, node).agentData, 'instance'))
   for (const note of notes.filter((path) => existsSync(path))) {

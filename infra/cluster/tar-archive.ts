@@ -6,7 +6,7 @@ export interface ArchiveEntry {
   linkTo?: string
 }
 
-/** Packs a ustar archive. Paths are at most 100 bytes; one that ends with "/" is a directory. */
+/** Packs a ustar archive. Paths are at most 100 bytes. A path that ends with "/" is a directory. */
 export function packTar(entries: readonly ArchiveEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0)

@@ -7,15 +7,15 @@ import { stopCluster } from './stop.ts'
 
 /** The cluster of a test run. */
 export interface TestCluster {
-  /** Starts the cluster if it is for this run alone; resolves with the environment by which tests find it. */
+  /** Starts the cluster if it belongs only to this run. Resolves with the environment by which tests find it. */
   start(): Promise<Record<string, string>>
   /** Takes the cluster down if it is for this run alone, after a start in progress has finished. */
   close(): Promise<void>
 }
 
 /**
- * Returns the cluster of KUBECONFIG if that is set (the agent's kubeconfig is then BOXYARD_TEST_AGENT_KUBECONFIG, or lies beside
- * it), else one for this process alone, or the reason why there is neither.
+ * Returns the cluster of KUBECONFIG if that is set. The agent's kubeconfig is then BOXYARD_TEST_AGENT_KUBECONFIG, or lies beside it.
+ * Otherwise returns a cluster only for this process, or the reason why there is none.
  */
 export function findTestCluster(say: (text: string) => void): TestCluster | { obstacle: string } {
   const given = process.env['KUBECONFIG']

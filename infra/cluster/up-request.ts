@@ -3,7 +3,7 @@ import { MAX_NODES } from './nodes.ts'
 import type { RunningCluster } from './start.ts'
 
 /**
- * Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up` and `fleet:up`; without a name it is `fallback`.
+ * Reads the arguments `[NAME] [--nodes N]` of `npm run cluster:up` and `fleet:up`. The default name is `fallback`.
  * @throws Error if there are others, or N is not 1 to MAX_NODES
  */
 export function readUpRequest(

@@ -24,7 +24,7 @@ function fetchPackage(packageName: string, directory: string): void {
   const unfinished = `${directory}.unfinished`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true })
-  // The package lists may be stale or missing; update them only if they do not serve, which saves a request.
+  // The package lists may be stale or missing. Updates them only if they do not serve, which saves a request.
   if (!download(packageName, unfinished)) {
     execFileSync('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=300', 'update'], {
       stdio: ['ignore', 'ignore', 'inherit'],

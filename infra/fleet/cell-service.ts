@@ -11,7 +11,7 @@ export interface CellService {
   front: ServiceProcess
 }
 
-/** Creates the processes of a cell, on its node; they log below its data directory. */
+/** Creates the processes of a cell, on its node. They log below its data directory. */
 export function createCellService(cell: RigCell, env: NodeJS.ProcessEnv, say: (text: string) => void): CellService {
   mkdirSync(cell.dataDir, { recursive: true, mode: 0o700 })
   const create = (name: 'agent' | 'front', command: readonly string[]): ServiceProcess => {
@@ -29,7 +29,7 @@ export function createCellService(cell: RigCell, env: NodeJS.ProcessEnv, say: (t
   return { agent: create('agent', agentCommand()), front: create('front', frontCommand()) }
 }
 
-/** Stops all politely: fronts first, so that they refuse nothing that agents still answer. */
+/** Stops all gracefully. Fronts stop first, so that they refuse nothing that agents still answer. */
 export async function stopCellServices(services: readonly CellService[]): Promise<void> {
   await Promise.all(services.map(({ front }) => front.stop()))
   await Promise.all(services.map(({ agent }) => agent.stop()))

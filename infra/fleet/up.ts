@@ -15,8 +15,8 @@ import { writeChannelCertificates } from './certificates.ts'
 import { cellEnvironment, doorOf, sharedEnvironment } from './settings.ts'
 
 /**
- * `npm run fleet:up [-- NAME] [-- --nodes N]`: starts a cluster of several nodes, with an agent and a front on each, and runs these in the
- * foreground until a signal; boxes and the cluster run on. What an earlier one has left of the same name is taken over.
+ * `npm run fleet:up [-- NAME] [-- --nodes N]` starts a cluster of several nodes, with an agent and a front on each. It runs these in the
+ * foreground until a signal. Boxes and the cluster keep running, and the next run of the same name takes them over.
  */
 async function main(args: readonly string[]): Promise<void> {
   if (args.includes('--help')) return say(HELP)
@@ -52,7 +52,7 @@ async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Tells how a person gets in by the first door. */
+/** Prints how a user reaches the first gateway. */
 async function sayAccess(door: RigCell | undefined): Promise<void> {
   if (door === undefined) return
   say(`TOKEN_FILE=${join(door.dataDir, 'admin.token')}`)

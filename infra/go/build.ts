@@ -17,7 +17,7 @@ export interface GoBuild {
   say(text: string): void
 }
 
-/** Builds programs. What an interrupted run has fetched and compiled is in Go's own caches, so the next one resumes there. */
+/** Builds programs. Go's own caches keep what an interrupted run has fetched and compiled, so the next one resumes there. */
 export async function buildWithGo({ what, module, packages, flags, env, target, say }: GoBuild): Promise<void> {
   // Go leaves its working directory behind when it is killed, and /tmp may be small.
   const scratch = join(target, '.go-tmp')

@@ -9,13 +9,13 @@ import { buildWithGo } from './build.ts'
 export interface GoProgram {
   /** Directory of the `go.mod` and `go.sum` that pin it. */
   directory: string
-  /** Path of the Go package; its last part is the name of the program. */
+  /** Path of the Go package. Its last part is the name of the program. */
   package: string
   /** Description with an article, for messages. */
   what: string
 }
 
-/** Builds a program from its Go module on first use and keeps it outside the checkout; returns its path, or why it cannot be built. */
+/** Builds a program from its Go module on first use and keeps it outside the checkout. Returns its path, or why it cannot be built. */
 export async function findGoProgram(
   wanted: GoProgram,
   say: (text: string) => void,

@@ -30,8 +30,8 @@ export interface Choice {
 
 /**
  * Chooses suites that CI runs beside `npm test`, as long as their minutes fit. Suites whose subject changed come first. Suites whose tests
- * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last;
- * at each turn another of them is the first, so that none is left out for ever.
+ * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last.
+ * Each turn starts with another of them, so that none is left out forever.
  */
 export function chooseSuites(change: CodeChange, candidates: readonly Candidate[], minutes: number): Choice {
   const reasons = candidates.map((candidate) => reasonFor(candidate, change))
@@ -98,7 +98,7 @@ function startsWithAny(file: string, beginnings: readonly string[]): boolean {
 }
 
 const TURNS = 3
-/** What building Kubernetes takes where it is not there yet, as in a fresh clone on a fresh machine. */
+/** Minutes that building Kubernetes takes if it is missing, as in a fresh clone on a fresh machine. */
 const CLUSTER_MINUTES = 5
 /** Files that every test depends on and no test imports. */
 const TOUCH_EVERYTHING = [

@@ -24,11 +24,11 @@ export interface JestOutcome extends Counts {
   passedInFailedFiles: number
   /** Something other than a test failed. */
   isIncomplete: boolean
-  /** A worker was killed, as that of a file that takes too long is (watch.mjs). */
+  /** A worker was killed, as watch.mjs does for a file that takes too long. */
   hadKilled: boolean
 }
 
-/** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
+/** Runs jest once. Its output goes to stderr. A skipped test and an open handle count as failed. */
 export async function runJest(run: JestRun): Promise<JestOutcome> {
   const report = join(ROOT, '.build', run.lane === undefined ? 'jest.json' : `jest-${run.lane}.json`)
   rmSync(report, { force: true })
@@ -61,7 +61,7 @@ function start({ paths, ignored = [], workers, env, lane }: JestRun, report: str
     let end: End = 'exited'
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       show(chunk)
-      // A test that leaves a handle open would keep jest from ending for ever.
+      // A test that leaves a handle open would keep jest running forever.
       if (!/Jest did not exit/.test(chunk)) return
       end = 'hung'
       setTimeout(() => child.kill('SIGKILL'), HUNG_GRACE_MS).unref()
@@ -73,7 +73,7 @@ function start({ paths, ignored = [], workers, env, lane }: JestRun, report: str
   })
 }
 
-/** Shows whole lines, each after the name of its lane: the other's come in between. */
+/** Shows whole lines, each after the name of its lane, because lines of the other lane come in between. */
 function createMarker(lane: string): (text: string) => void {
   let begun = ''
   return (text) => {
@@ -122,7 +122,7 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
-/** How jest tells of a worker that was killed. */
+/** Jest's message for a worker that was killed. */
 const KILLED = 'was terminated by another process: signal=SIGKILL'
 const HUNG_GRACE_MS = 5_000
 const EXIT_GRACE_MS = 2_000

@@ -10,7 +10,7 @@ export interface Chosen {
   drawsAll: boolean
 }
 
-/** Returns the suites that the arguments of `npm test` name; see infra/test.ts. Arguments that name none are jest's patterns. */
+/** Returns the suites that the arguments of `npm test` name (see infra/test.ts). Other arguments are jest's patterns. */
 export function suitesOf(args: readonly string[]): Chosen {
   if (args.length === 0) return { suites: suitesNamed(DEFAULT_NAMES), drawsAll: false }
   if (args.length === 1 && args[0] === 'all') return { suites: SUITES, drawsAll: true }

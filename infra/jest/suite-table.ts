@@ -3,7 +3,7 @@ import { suitesOf } from './selection.ts'
 import type { Suite } from './suite.ts'
 import { SUITES } from './suites.ts'
 
-/** Renders the suites for CONTRIBUTING.md: what each proves, when it runs, and its minutes on two cores. */
+/** Renders the suites for CONTRIBUTING.md: purpose, schedule, and minutes on two cores. */
 export function suiteTable(): string {
   const rows = SUITES.map((suite) => [`\`${suite.name}\``, suite.what, whenOf(suite), String(suite.minutes)])
   return tableOf(['Suite', 'Proves', 'Runs', 'Minutes'], rows)

@@ -6,11 +6,11 @@ export interface Suite extends JestRun {
   name: string
   /** States the subject of its tests, for CONTRIBUTING.md. */
   what: string
-  /** Minutes on two cores that do nothing else, peers and clusters built; `chosen` adds them up (choice.ts). */
+  /** Minutes on two otherwise idle cores, with peers and clusters built. `chosen` adds them up (choice.ts). */
   minutes: number
   /** Beginnings of paths whose change chooses this suite in CI, besides its own test files and what these import. */
   touchedBy: readonly string[]
-  /** Number of commits, modulo three, at which CI runs it in any case; null: only if a change touches it. */
+  /** Number of commits, modulo three, at which CI runs it in any case. Null if only a change runs it. */
   turn: 0 | 1 | 2 | null
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean

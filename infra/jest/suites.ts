@@ -15,7 +15,7 @@ export const MACHINE = {
 const NOT_ON_PODS = ['runtime-oci', 'runtime-disk-limit', 'runtime-network-limit'].map(
   (name) => `tests/contract/boxes/${name}`,
 )
-/** Files that run with pods as well: what the contract cannot say is the same, such as what a restart of the agent finds. */
+/** Files that also run with pods, because the contract cannot express what they check, such as what a restarted agent finds. */
 const ON_PODS_TOO = [
   'deployment',
   'services/services',

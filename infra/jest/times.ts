@@ -13,7 +13,7 @@ export function prepareTimes(suite: string): string {
   return path
 }
 
-/** Reads the times of a suite; a file that ran twice has the sum. */
+/** Reads the times of a suite. A file that ran twice has the sum. */
 export function readTimes(path: string): FileTimes {
   const times = new Map<string, number>()
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []

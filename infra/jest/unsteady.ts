@@ -1,12 +1,12 @@
 import type { Counts, JestOutcome } from './run.ts'
 
-/** Returns true if running the failed files once more, alone, tells whether they are unsteady; a broken change fails many. */
+/** Returns true if running only the failed files once more shows whether they are unsteady. A broken change fails many. */
 export function deservesAnotherRun({ failedFiles, isIncomplete }: JestOutcome): boolean {
   return failedFiles.length > 0 && failedFiles.length <= RERUN_MAX && !isIncomplete
 }
 
 /**
- * Adds up a run and a second one of its failed files. A file that failed and then passed is unsteady: it counts as failed, since the
+ * Adds up a run and a second one of its failed files. A file that failed and then passed is unsteady. It counts as failed, because the
  * fault may be the product's, unless `isForgiven`.
  */
 export function judgeRuns(

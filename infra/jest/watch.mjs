@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
 /**
- * A jest reporter that ends the worker of a test file after a quarter of an hour (`TEST_FILE_MINUTES`; half an hour where nothing is left
- * out of it), so that the file fails and the others go on. jest's own limits end no file that blocks its worker, or waits while it
- * is loaded.
+ * A jest reporter that ends the worker of a test file after a quarter of an hour (`TEST_FILE_MINUTES`), or half an hour if nothing is left
+ * out of it. The file then fails and the others continue. jest's own limits end no file that blocks its worker, or waits while it
+ * loads.
  */
 export default class StuckFileReporter {
   #timers = new Map()
@@ -48,7 +48,7 @@ function tryKill(pid) {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended meanwhile.
+    // It has ended by now.
   }
 }
 

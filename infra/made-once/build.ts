@@ -20,7 +20,7 @@ export interface BuildStep {
   network?: string
   /** Names the results that a failed run leaves for the next one: `compiled packages`. Without it the next run begins at zero. */
   keeps?: string
-  /** Lines of its output that show how far it is, and what each stands for: `packages`. */
+  /** Lines of its output that show progress, and the unit that each counts, such as `packages`. */
   counted?: { line: RegExp; unit: string; total?: number }
   /** Shows a line to the person who waits. */
   say(text: string): void
@@ -49,7 +49,7 @@ export async function runBuild(step: BuildStep, pace: BuildPace = PACE): Promise
     cwd: step.cwd,
     env: step.env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A session of its own: its processes are found and ended together.
+    // Uses its own session, so that all its processes are found and ended together.
     detached: true,
   })
   const output = readOutput(child, step)
@@ -114,7 +114,7 @@ async function watch(step: BuildStep, { session, output, pace, over }: Watched):
   const startedAt = clock.now()
   let saidAt = startedAt
   let mark = { ...readSessionUsage(session), lines: 0 }
-  // Counted by looks: while this process itself is starved or suspended, no time passes for the command.
+  // Counts samples, because no time passes for the command while this process itself is starved or suspended.
   let quietMs = 0
   for (;;) {
     await clock.sleep(lookMs, over)
@@ -166,7 +166,9 @@ function waitForEnd(child: ChildProcess): Promise<string> {
   })
 }
 
-/** Calls `end` on a signal to this process, which ends if nothing else listens: a terminal sends none to another session. */
+/**
+ * Calls `end` on a signal to this process, and ends this process if nothing else listens. A terminal sends no signal to another session.
+ */
 function endOnSignal(end: (signal: string) => void): () => void {
   const take = (signal: NodeJS.Signals): void => {
     end(signal)

@@ -8,17 +8,17 @@ import { removeUnfinished } from './parts.ts'
 export interface MadeOnce {
   /** Names the directory that they are kept in, `boxyard-<name>`. */
   name: string
-  /** Hash of all that they are made of: what changes is made anew. */
+  /** Hash of all inputs. A change rebuilds them. */
   hash: string
-  /** Returns why they cannot be made here; null if they can. Asked only where they are not there yet. */
+  /** Returns why they cannot be built here, or null if they can. Called only if they do not exist yet. */
   findObstacle(): string | null
-  /** Makes them in a directory that is there and empty; moved afterwards to the one that is returned. */
+  /** Builds them in an empty directory. It is moved to the returned path afterwards. */
   make(directory: string): Promise<void>
   /** Shows a line to the person who waits. */
   say(text: string): void
 }
 
-/** Returns the directory of the programs, outside the checkout; makes them on first use, by one process at a time. */
+/** Returns the directory of the programs, outside the checkout. Builds them on first use, in one process at a time. */
 export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacle: string }> {
   const { name, hash, say } = wanted
   const directory = join(hostCache(name), hash.slice(0, 16))

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { runBuild } from './build.ts'
 
-/** Returns why `what` cannot be installed with Python here; null if it can. */
+/** Returns why `what` cannot be installed with Python here, or null if it can. */
 export function findPythonObstacle(what: string): string | null {
   const { status } = spawnSync('python3', ['-c', 'import ensurepip, venv'])
   return status === 0 ? null : `${what} is installed with Python, and there is no python3 with venv here`

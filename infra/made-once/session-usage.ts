@@ -8,7 +8,7 @@ export interface SessionUsage {
   bytes: number
 }
 
-/** Reads the usage of a session, which is named by the pid of its first process; zero if it has no process. */
+/** Reads the usage of a session, named by the pid of its first process. Returns zero if it has no process. */
 export function readSessionUsage(session: number): SessionUsage {
   const usage = { processorMs: 0, bytes: 0 }
   for (const pid of readdirSync('/proc')) {

@@ -1,6 +1,6 @@
 import { findGoProgram } from '../go/program.ts'
 
-/** Finds or builds an S3-compatible server that verifies signatures (three minutes on two cores); see `findGoProgram`. */
+/** Finds or builds an S3-compatible server that verifies signatures (three minutes on two cores). See `findGoProgram`. */
 export function findObjectStore(say: (text: string) => void): Promise<string | { obstacle: string }> {
   return findGoProgram(
     {

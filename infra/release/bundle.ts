@@ -4,8 +4,8 @@ import { cliBundles } from '../cli-bundle.ts'
 import { loadEsbuild } from './client-tree.ts'
 
 /**
- * Bundles agent and front of the program in `lib`, whose packages are installed, each with all that it loads at its start: reading
- * hundreds of files takes a cold disk longer than anything else of the start. Threads, the shim and packages that are loaded on demand
+ * Bundles agent and front of the program in `lib`, whose packages are installed, each with all modules that it loads at its start. Reading
+ * hundreds of files takes a cold disk longer than the rest of the start. Threads, the shim and packages that load on demand
  * stay files.
  */
 export function bundlePrograms(lib: string): void {
@@ -47,5 +47,5 @@ function keepBundles(lib: string): void {
     if (!name.endsWith('.cjs')) rmSync(join(lib, 'cli', name), { recursive: true })
 }
 
-/** What CommonJS packages load Node.js's own modules with. */
+/** The `require` by which CommonJS packages load Node.js's own modules. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`

@@ -2,7 +2,8 @@ import { existsSync, globSync, readdirSync, readFileSync, rmSync } from 'node:fs
 import { dirname, join } from 'node:path'
 
 /**
- * Removes the packages below `lib` that the command line alone is made of, with those that no other package needs: its bundle has them.
+ * Removes the packages below `lib` that only the command line uses, because its bundle has them. Also removes packages that no other
+ * package needs.
  * @throws Error for a package that `lib` does not depend on
  */
 export function dropBundledPackages(lib: string): void {

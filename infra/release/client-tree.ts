@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type * as Esbuild from 'esbuild'
 import { ROOT } from '../commands.ts'
 
-/** Lays out the sources of the clients, as of a commit, with the packages of builds, in a new directory in `directory`; returns its path. */
+/** Lays out the sources of the clients at a commit, with the packages of builds, in a new directory in `directory`. Returns its path. */
 export function layOutClients(commit: string, directory: string): string {
   const tree = join(directory, 'clients')
   mkdirSync(tree)
@@ -16,8 +16,9 @@ export function layOutClients(commit: string, directory: string): string {
 }
 
 /**
- * Returns the directory of the packages of builds. A commit is released from a clone without packages: those of the checkout whose
- * Node.js runs this are taken.
+ * Returns the directory of the packages of builds. A release is made from a clone without packages. It uses the packages of the checkout
+ * whose
+ * Node.js runs this.
  */
 export function packagesOfBuild(): string {
   return dirname(dirname(createRequire(process.execPath).resolve('esbuild/package.json')))

@@ -5,7 +5,7 @@ import { cliBundles } from '../cli-bundle.ts'
 import { runNpm } from '../made-once/npm.ts'
 import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 
-/** Packs the command line and the TypeScript SDK, of which `tree` is laid out, as npm packages in `directory`; returns their paths. */
+/** Packs the command line and the TypeScript SDK in `tree` as npm packages in `directory`. Returns their paths. */
 export async function packClients(tree: string, directory: string): Promise<string[]> {
   return [await packCli(tree, directory), await packSdk(tree, directory)]
 }

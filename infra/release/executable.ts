@@ -6,8 +6,8 @@ import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 import { cpuOf, type ReleaseSource } from './tree.ts'
 
 /**
- * Makes the command line, of which `tree` is laid out, one executable file in `directory`, by Node.js's own way (single executable
- * applications), of `node`, a program of the release's architecture. Returns its path.
+ * Makes the command line in `tree` one executable file in `directory`, as a Node.js single executable
+ * application of `node`, a program of the release's architecture. Returns its path.
  */
 export function packExecutable(
   source: ReleaseSource,
@@ -20,7 +20,7 @@ export function packExecutable(
   const settings = {
     // Paths as they are written here become part of the program.
     ...{ main: 'boxyard.cjs', output: 'boxyard.blob', disableExperimentalSEAWarning: true },
-    // Compiled, it starts in half of the time; another architecture cannot take what this one compiles.
+    // Compiled, it starts in half of the time. Another architecture cannot use the code that this one compiles.
     useCodeCache: cpuOf(source.architecture) === process.arch,
   }
   writeFileSync(join(stage, 'sea.json'), JSON.stringify(settings))
@@ -36,5 +36,5 @@ export function packExecutable(
   return path
 }
 
-/** What Node.js looks for in itself to know that it carries a program: a part of its documentation. */
+/** Marker that Node.js looks for in itself to know that it carries a program. Its documentation names it. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'

@@ -20,6 +20,6 @@ function isKept(name: string): boolean {
   return LOADED.has(extname(name)) || LICENCE.test(name) || (extname(name) === '' && !name.startsWith('.'))
 }
 
-/** What Node.js loads from a package: of TypeScript it loads none below `node_modules`. */
+/** File types that Node.js loads from a package. It loads no TypeScript below `node_modules`. */
 const LOADED: ReadonlySet<string> = new Set(['.js', '.cjs', '.mjs', '.json', '.node', '.wasm'])
 const LICENCE = /licen[cs]e|copying|copyright|notice|patents/i

@@ -19,11 +19,11 @@ import { dropUnloadedFiles } from './package-files.ts'
 
 export type Architecture = 'amd64' | 'arm64'
 
-/** What a release is made of. */
+/** Inputs of a release. */
 export interface ReleaseSource {
   version: string
   commit: string
-  /** Time of the commit in seconds since the epoch: the time of every file. */
+  /** Time of the commit in seconds since the epoch, which every file gets. */
   epoch: number
   architecture: Architecture
 }
@@ -41,7 +41,7 @@ export function readSource(architecture: Architecture): ReleaseSource {
   return { version: `${version}${suffix}`, commit, epoch: Number(git('log', '-1', '--format=%ct')), architecture }
 }
 
-/** Lays out the files of the program below `root`, an empty directory, as they are on a host. */
+/** Lays out the files of the program below `root`, an empty directory, as on a host. */
 export function layOut(root: string, source: ReleaseSource): void {
   const lib = join(root, 'usr/lib/boxyard')
   mkdirSync(lib, { recursive: true })
@@ -106,7 +106,7 @@ export function settle(directory: string, epoch: number): void {
 }
 
 export const UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service'] as const
-/** What a host needs of the repository to run the agent, the front, a node of a cluster, and the command line. */
+/** Parts of the repository that a host needs to run the agent, the front, a node of a cluster, and the command line. */
 const PROGRAM = [
   ...['agent', 'functions', 'shared', 'cli', 'sdk/typescript/src'],
   ...['infra/node', 'infra/kubernetes', 'infra/monitoring', 'package.json'],

@@ -2,8 +2,9 @@
 type Part = Record<string, unknown>
 
 /**
- * Opens what answers choose from, in a copy of the document: each list of texts, or one text, may also be a text that a newer service
- * added. Generators then make a union with plain text of it. What only requests hold stays as it is, so that a misspelt value is found.
+ * Opens the enumerations of answers, in a copy of the document. Each list of texts, or one text, can also be a text that a newer service
+ * added. Generators then create a union with plain text. Enumerations that only requests hold stay closed, so that a misspelt value is
+ * found.
  */
 export function openAnswerEnums(document: Readonly<Part>): Part {
   const copy = structuredClone(document) as Part & {
@@ -32,7 +33,7 @@ function findNames(part: unknown, schemas: Readonly<Record<string, Part>>, found
   for (const each of Object.values(part)) findNames(each, schemas, found)
 }
 
-/** Opens the fields within a schema, and the elements of lists; not the schema itself. */
+/** Opens the fields within a schema, and the elements of lists, but not the schema itself. */
 function openWithin(part: unknown, isEnum: (schema: Part) => boolean): void {
   if (typeof part !== 'object' || part === null) return
   const { properties = {}, ...rest } = part as Part & { properties?: Record<string, Part> }
@@ -45,7 +46,7 @@ function openWithin(part: unknown, isEnum: (schema: Part) => boolean): void {
   for (const each of Object.values(rest)) openWithin(each, isEnum)
 }
 
-/** Opens one schema; its title is the name that generators would have given it. */
+/** Opens one schema. Its title is the name that generators would have given it. */
 function openSchema(schema: Part, title: string, isEnum: (schema: Part) => boolean): Part {
   const { description, ...rest } = schema
   const told = description === undefined ? {} : { description }

@@ -24,7 +24,7 @@ import { architectureOf } from '../release.ts'
 /** Files of a Debian that QEMU starts without a boot loader. */
 export interface MachineImage {
   directory: string
-  /** Disk with the root filesystem, raw; to be used below an overlay, never written to. */
+  /** Raw disk with the root filesystem. Use it below an overlay, and never write to it. */
   disk: string
   kernel: string
   initrd: string
@@ -33,14 +33,15 @@ export interface MachineImage {
 }
 
 /**
- * Of the machines of the tests: this host's, unless `TEST_VM_ARCH` (amd64, arm64) names another, which needs its `qemu-system` and
+ * Architecture of the test machines. It is this host's, unless `TEST_VM_ARCH` (amd64, arm64) names another, which needs its `qemu-system`
+ * and
  * `qemu-user-static` with its entry in binfmt_misc.
  */
 export const MACHINE_ARCHITECTURE: Architecture = architectureOf(process.env['TEST_VM_ARCH'])
 
 /**
- * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Makes it on first use
- * (some two minutes) and keeps it outside the checkout, in `$XDG_CACHE_HOME/boxyard-vm`.
+ * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Builds it on first use
+ * (about two minutes) and keeps it outside the checkout, in `$XDG_CACHE_HOME/boxyard-vm`.
  * @throws Error if packages cannot be fetched
  */
 export async function findMachineImage(say: (text: string) => void): Promise<MachineImage> {
@@ -105,7 +106,7 @@ async function makeImage(directory: string, say: Say): Promise<void> {
 
 async function bootstrap(root: string, say: Say): Promise<void> {
   const host = await hostArchive()
-  // A small initrd: the machine's disk and network are always these. Unpacking the default one takes 20 s of emulation.
+  // A small initrd, because the machine's disk and network are always these. Unpacking the default one takes 20 s of emulation.
   const modules = String.raw`printf 'MODULES=list\nCOMPRESS=lz4\n' >"$1/etc/initramfs-tools/conf.d/machine"; printf 'virtio_pci\nvirtio_blk\next4\n' >>"$1/etc/initramfs-tools/modules"`
   const hook = `mkdir -p "$1/etc/initramfs-tools/conf.d"; ${modules}`
   const options = [
@@ -147,7 +148,7 @@ function configure(root: string, publicKey: string): void {
   for (const unit of PERIODIC) symlinkSync('/dev/null', join(root, 'etc/systemd/system', unit))
 }
 
-/** Removes what was not finished, and all images but those used last: other checkouts may use them. */
+/** Removes unfinished images, and all but the recently used ones, because other checkouts may use them. */
 function removeOldImages(): void {
   const paths = readdirSync(imagesRoot()).map((name) => join(imagesRoot(), name))
   const finished = paths.filter((path) => !path.endsWith(UNFINISHED))

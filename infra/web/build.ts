@@ -64,9 +64,9 @@ function filesBelow(folder: string): string[] {
 }
 
 function run([program = '', ...args]: readonly string[]): void {
-  // Whoever builds may be a test: for that, React would be built with the paths of its sources in it.
+  // A test may run this build, and its NODE_ENV would build React with the paths of its sources.
   const env = { ...process.env, NODE_ENV: 'production' }
-  // A release tells on stdout what it has made.
+  // A release prints its files on stdout.
   const { status, error } = spawnSync(program, args, { cwd: ROOT, env, stdio: ['ignore', 2, 2] })
   if (error) throw error
   if (status !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed with code ${status}.`)

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Returns a sign-in link to the console that a front serves, good once, in the name of the administrator; null: it serves none. */
+/** Returns a single-use sign-in link of the administrator to the console of a front, or null if the front serves none. */
 export async function signInLink(url: string, { dataDir }: { dataDir: string }): Promise<string | null> {
-  // What listens at all addresses is reached at this one.
+  // A server that listens at all addresses is reachable at this one.
   const origin = url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, '//127.0.0.1')
   const page = await fetch(`${origin}/sign-in`, { method: 'HEAD', headers: { accept: 'text/html' } })
   if (!page.ok) return null
