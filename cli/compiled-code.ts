@@ -24,10 +24,8 @@ export interface LoadedFile {
 
 /**
  * Runs a file with compiled code from the user's cache, including all functions that earlier runs have called. Node.js's own cache omits
- * those
- * functions, and compiling them takes longer than the rest of a short command. Node.js (≥ 22.8) caches the modules that the file requires.
- * Without
- * such a cache, or a directory that only this user can write, the file still runs.
+ * those functions, and compiling them takes longer than the rest of a short command. Node.js (≥ 22.8) caches the modules that the file
+ * requires. Without such a cache, or a directory that only this user can write, the file still runs.
  */
 export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): LoadedFile {
   const directory = join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard')
@@ -66,8 +64,7 @@ interface Kept {
 }
 
 // The engine itself compares only the length of the source, so the cache also holds the source, before the code. Code with a flipped bit
-// can crash
-// the engine at each run. The cache therefore holds it twice, which costs less than loading a checksum function.
+// can crash the engine at each run. The cache therefore holds it twice, which costs less than loading a checksum function.
 function readKept(path: string, source: Buffer): Kept | null {
   try {
     const kept = readFileSync(path)

@@ -68,8 +68,7 @@ function createProgram(version: string): Command {
 
 /**
  * Reads `help COMMAND` as `COMMAND --help`, and an empty command line as `--help`. Reduces an unknown command to its first word, so that
- * the error
- * names it. @throws UsageError for the name of a command in other command lines
+ * the error names it. @throws UsageError for the name of a command in other command lines
  */
 async function understood(args: readonly string[]): Promise<readonly string[]> {
   const typed = args[0] === 'help' ? [...args.slice(1), '--help'] : args.length === 0 ? ['--help'] : args

@@ -9,8 +9,8 @@ import { type AgentAnswer, CONNECT_TIMEOUT_MS, failureOf, TransportFailure, WHOL
 export type DialResult = { socket: Socket; head: Buffer; headers: IncomingMessage['headers'] } | AgentAnswer
 
 /**
- * Sends an upgrade request to the agent over its own connection, with the client's `handshake` headers. Rejects only with
- * TransportFailure. Aborting `signal` closes the connection, unless it is already upgraded.
+ * Sends an upgrade request to the agent over its own connection, with the client's `handshake` headers. Rejects only with TransportFailure.
+ * Aborting `signal` closes the connection, unless it is already upgraded.
  */
 export type Dial = (signed: Signed, handshake: Record<string, string>, signal: AbortSignal) => Promise<DialResult>
 

@@ -152,8 +152,7 @@ async function refuse(error: unknown, request: HttpRequest, context: Context): P
 }
 
 /**
- * Answers the functions' own health report while the agent is unreachable. Only clients with a token get its errors
- * (docs/api.md#health).
+ * Answers the functions' own health report while the agent is unreachable. Only clients with a token get its errors (docs/api.md#health).
  */
 async function unavailableReport(error: ServiceError, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const hasToken = await context.authenticate(request.headers).then(

@@ -2,8 +2,8 @@ import { type HttpHandler, type HttpRequest, type HttpResponse, headerOf } from 
 
 /**
  * Allows pages of `origins`, compared exactly, to call `handler` and to read all headers of its answers (CORS). Answers their preflights,
- * which
- * carry no token. Never allows browsers to send cookies, because only `Authorization` gives authority. Without origins, returns `handler`.
+ * which carry no token. Never allows browsers to send cookies, because only `Authorization` gives authority. Without origins, returns
+ * `handler`.
  */
 export function allowOrigins(origins: readonly string[], handler: HttpHandler): HttpHandler {
   if (origins.length === 0) return handler

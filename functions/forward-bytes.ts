@@ -22,8 +22,8 @@ export interface ForwardBytesOptions {
 }
 
 /**
- * Streams bodies of any length, and holds only a few pieces. Forwards a short body like any other. Streams a longer one,
- * sealed at its end and never sent twice. If the client leaves or stops sending, the agent never gets the seal.
+ * Streams bodies of any length, and holds only a few pieces. Forwards a short body like any other. Streams a longer one, sealed at its end
+ * and never sent twice. If the client leaves or stops sending, the agent never gets the seal.
  */
 export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   return async (head) => {

@@ -33,8 +33,8 @@ export interface ForwardOptions {
 }
 
 /**
- * Signs requests and forwards them to the agent. Retries once, and only if that is safe: a GET, a request that was never sent,
- * or one that the agent refused unread because the keys were old or the agent has restarted.
+ * Signs requests and forwards them to the agent. Retries once, and only if that is safe: a GET, a request that was never sent, or one that
+ * the agent refused unread because the keys were old or the agent has restarted.
  */
 export function createForward(options: ForwardOptions): Forward {
   const { transport, signing, timeoutMs, answerBytesMax } = options
@@ -64,8 +64,8 @@ export interface Attempt<T> {
 }
 
 /**
- * Signs and sends with `attempt`, and returns the answer. Retries once if the request was never sent, and with `isSafe` also if it may
- * have been sent. Signs again if the agent refused the request unread and would accept a new signature.
+ * Signs and sends with `attempt`, and returns the answer. Retries once if the request was never sent, and with `isSafe` also if it may have
+ * been sent. Signs again if the agent refused the request unread and would accept a new signature.
  * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`
  */
 export async function sendSigned<T extends { headers: HeaderMap }>(

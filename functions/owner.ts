@@ -4,8 +4,8 @@ import type { Match } from '../shared/match.ts'
 import type { Progress } from './reception.ts'
 
 /**
- * Returns the key under which a request shares the front's resources. This is its project, or the chain of its token if it has no
- * project or names all (`-`). Without a verified token, for example with a ticket, which the agent checks, it is the source address.
+ * Returns the key under which a request shares the front's resources. This is its project, or the chain of its token if it has no project
+ * or names all (`-`). Without a verified token, for example with a ticket, which the agent checks, it is the source address.
  */
 export function ownerOf(
   { params }: Pick<Match, 'params'>,

@@ -17,9 +17,9 @@ interface Entered<R> {
 }
 
 /**
- * Returns the request to authorize and forward. Removes the halves of a session, which no agent and no log gets, and
- * cookies, which no operation takes. A session counts as its token, unless there is an `Authorization` header or the ticket of a sign-in. A
- * cookie without the other half counts for nothing.
+ * Returns the request to authorize and forward. Removes the halves of a session, which no agent and no log gets, and cookies, which no
+ * operation takes. A session counts as its token, unless there is an `Authorization` header or the ticket of a sign-in. A cookie without
+ * the other half counts for nothing.
  * @throws ServiceError `token_invalid` for an incomplete session, `permission_denied` for a session that a page of another origin sends or
  * begins
  */

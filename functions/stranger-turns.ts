@@ -10,8 +10,8 @@ import type { Progress } from './reception.ts'
 export interface StrangerTurns {
   /**
    * Resolves at once with null for an answer that is not a refusal (4xx), for a caller with a token, and within the rate of the address.
-   * Otherwise resolves in its turn with `rate_limited`, to send instead of the refusal. Resolves at once, with `Connection: close`, if
-   * too many requests of that address are already waiting.
+   * Otherwise resolves in its turn with `rate_limited`, to send instead of the refusal. Resolves at once, with `Connection: close`, if too
+   * many requests of that address are already waiting.
    */
   wait(
     from: Pick<HttpRequest, 'clientAddress'>,

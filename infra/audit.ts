@@ -5,9 +5,8 @@ import { ROOT } from './commands.ts'
 
 /**
  * `npm run audit` looks for known faults of the packages that the service runs with. It judges the lock file without a network. A package
- * that its
- * authors have abandoned (`deprecated`) and one without a checksum count as faults. Then it asks the registry for
- * vulnerabilities. A registry without this query is reported, and is not a fault. Exits with 1 if there is a fault.
+ * that its authors have abandoned (`deprecated`) and one without a checksum count as faults. Then it asks the registry for vulnerabilities.
+ * A registry without this query is reported, and is not a fault. Exits with 1 if there is a fault.
  */
 async function main(): Promise<void> {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile

@@ -3,8 +3,8 @@ import type { Plugin } from 'esbuild'
 import ts from 'typescript'
 
 /**
- * Replaces each `import` of a Node.js module by reads of the members that are used. The import would evaluate every lazy getter.
- * The getter of `node:http` loads all of fetch, 13 ms of a function's start.
+ * Replaces each `import` of a Node.js module by reads of the members that are used. The import would evaluate every lazy getter. The getter
+ * of `node:http` loads all of fetch, 13 ms of a function's start.
  */
 export const builtinsAsTheyAre: Plugin = {
   name: 'builtins-as-they-are',

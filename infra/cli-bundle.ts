@@ -18,8 +18,7 @@ export async function buildCli(directory = join(ROOT, 'cli/dist')): Promise<stri
 
 /**
  * Returns how to bundle the command line from the files below `tree` into `directory`: the start file, the part that it loads for a
- * command, and
- * large packages that few commands load. Those take as long to read as all the rest.
+ * command, and large packages that few commands load. Those take as long to read as all the rest.
  */
 export function cliBundles(tree: string, directory: string): Esbuild.BuildOptions[] {
   const external = [...NATIVE, ...Object.values(SEPARATE)]
@@ -62,8 +61,8 @@ function settingsOf(tree: string): Esbuild.BuildOptions {
 }
 
 /**
- * Modules of Node.js that load when a member is used. Packages import them at their beginning, but most commands never use
- * them. Loading TLS takes longer than a request without it. Inside, they have another name so that the alias does not apply.
+ * Modules of Node.js that load when a member is used. Packages import them at their beginning, but most commands never use them. Loading
+ * TLS takes longer than a request without it. Inside, they have another name so that the alias does not apply.
  */
 const LATE = {
   tls: lateModule('node:tls', tls),
@@ -82,8 +81,8 @@ const SEPARATE = { ssh2: './ssh2.cjs', yaml: './yaml.cjs', '@clack/prompts': './
 /** Native parts of ssh2, which tries them and works without. A bundle is the same for every machine. */
 const NATIVE = ['cpu-features', '*.node']
 /**
- * ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. Keeping the
- * names costs no time. Restoring minified ones takes as long as the rest of its loading.
+ * ssh2 asks objects for the name of their class, and in one file for its directory, where it finds nothing that it needs. Keeping the names
+ * costs no time. Restoring minified ones takes as long as the rest of its loading.
  */
 const OF_SSH2: Esbuild.BuildOptions = {
   ...{ minify: false, minifySyntax: true, minifyWhitespace: true },

@@ -2,8 +2,8 @@ import { startCluster } from './cluster/start.ts'
 import { describeUse, readUpRequest } from './cluster/up-request.ts'
 
 /**
- * `npm run cluster:up [-- NAME] [-- --nodes N]` starts a real Kubernetes, by default with one node. It prints the settings with
- * which `npm run up` runs its boxes there, for each node of several. The last line is the KUBECONFIG of its administrator.
+ * `npm run cluster:up [-- NAME] [-- --nodes N]` starts a real Kubernetes, by default with one node. It prints the settings with which `npm
+ * run up` runs its boxes there, for each node of several. The last line is the KUBECONFIG of its administrator.
  */
 async function main(args: readonly string[]): Promise<void> {
   const { name, nodeCount } = readUpRequest(args)

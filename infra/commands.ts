@@ -17,8 +17,7 @@ const NODE = [
 // The agent serves many requests and keeps little. With the default limits its heap grows to twice the size for the same speed.
 const SMALL_HEAP = ['--max-semi-space-size=4', '--max-old-space-size=384']
 // The same applies to the front, but more of its heap is young. With half of this it needs a third more CPU time, and without a limit twice
-// the
-// memory.
+// the memory.
 const FRONT_HEAP = ['--max-semi-space-size=16', '--max-old-space-size=384']
 
 /** Wraps `command` so that the child gets SIGTERM when its parent is gone, however that ended. */

@@ -11,10 +11,8 @@ import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts
 
 /**
  * Makes a release of the current commit in `directory`. This is a Debian package, an archive with an installer, packages of the command
- * line and
- * of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. A release of only the service has the
- * first two
- * and checksums. Two builds of one commit are the same bytes. Returns the paths.
+ * line and of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. A release of only the service
+ * has the first two and checksums. Two builds of one commit are the same bytes. Returns the paths.
  */
 async function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): Promise<string[]> {
   const source = readSource(architecture)

@@ -20,10 +20,9 @@ import { ensureConsole } from './web/build.ts'
 /**
  * `npm test` runs the suites that show a newcomer that a change holds. `npm test -- all` (`npm run test:all`) runs every suite, with
  * nothing left to a draw. `npm test -- chosen` runs the suites that CI chooses beside `npm test`. `npm test -- SUITE…` runs suites by name
- * (infra/jest/suites.ts). `npm test -- cluster PATH…` runs paths with pods for boxes. Other arguments are jest's patterns.
- * A skipped test, a test file that does not load, a process that does not end, anything left behind and a missing peer
- * count as failed. Only the failed files run once more. A file that then passes is `UNSTEADY`, which also fails the run, unless
- * TEST_ALLOW_UNSTEADY=1.
+ * (infra/jest/suites.ts). `npm test -- cluster PATH…` runs paths with pods for boxes. Other arguments are jest's patterns. A skipped test,
+ * a test file that does not load, a process that does not end, anything left behind and a missing peer count as failed. Only the failed
+ * files run once more. A file that then passes is `UNSTEADY`, which also fails the run, unless TEST_ALLOW_UNSTEADY=1.
  */
 async function main(args: readonly string[]): Promise<void> {
   const startedAt = performance.now()

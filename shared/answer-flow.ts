@@ -2,8 +2,7 @@ import type { OpenFlow } from './flow-turns.ts'
 
 /**
  * Returns how an answer of a media type flows. Bytes take the turns of `open`. In a stream of events only long pieces take turns, such as
- * the
- * stored history of a log. A live event is short and never waits.
+ * the stored history of a log. A live event is short and never waits.
  */
 export function answerFlow(type: string | null | undefined, open: OpenFlow): OpenFlow {
   if (type?.startsWith('text/event-stream') !== true) return open

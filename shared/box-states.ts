@@ -1,8 +1,8 @@
 import type { BoxReason, BoxStatus } from './schemas/boxes.ts'
 
 /**
- * When a box has each `state.reason`, and its status. A null status is reserved, and no box has it. In the status `unknown` a
- * box keeps its last reason, except for `host_lost`.
+ * When a box has each `state.reason`, and its status. A null status is reserved, and no box has it. In the status `unknown` a box keeps its
+ * last reason, except for `host_lost`.
  */
 export const BOX_REASONS = {
   creating: ['pending', 'The record is durable, and the first start is in progress.'],

@@ -152,8 +152,8 @@ const EDQUOT = 122
 const NO_DISK: ReadonlySet<string> = new Set(['watch', 'inotify_add_watch', 'unshare', 'clone', 'clone3', 'setns'])
 
 /**
- * Paths of the problem types at the API and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path because no
- * process knows every origin from which it is read. A client resolves it against the origin of the answer (RFC 9457, 3.1.1).
+ * Paths of the problem types at the API and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path because no process
+ * knows every origin from which it is read. A client resolves it against the origin of the answer (RFC 9457, 3.1.1).
  */
 export type ProblemTypesPath = '/problems' | '/.boxyard/problems'
 

@@ -5,8 +5,8 @@ type RawIssue = Parameters<z.core.$ZodErrorMap>[0]
 type Fault = Omit<z.core.$ZodIssue, 'message' | 'path'> | RawIssue
 
 /**
- * Describes a fault in plain words, such as `must be at least 16`, if its schema has no message. Returns undefined for
- * faults that only schemas with a message find. A pure function.
+ * Describes a fault in plain words, such as `must be at least 16`, if its schema has no message. Returns undefined for faults that only
+ * schemas with a message find. A pure function.
  */
 export function faultWords(issue: RawIssue): string | undefined {
   return issue.code !== 'invalid_key' && issue.input === undefined ? 'is needed' : wordsOf(issue)

@@ -30,9 +30,9 @@ export function createFlowBudget(pace: FlowPace, options: FlowBudgetOptions): Fl
 }
 
 /**
- * Allows bytes in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another
- * project uses the loop for something else, a rest follows each round. Bytes then take at most an eighth of the loop, or a sixteenth on two
- * CPUs. Counts rounds only while something flows.
+ * Allows bytes in each round of the event loop: `bytesPerRound`, or what takes `ROUND_MS`, whichever comes first. While another project
+ * uses the loop for something else, a rest follows each round. Bytes then take at most an eighth of the loop, or a sixteenth on two CPUs.
+ * Counts rounds only while something flows.
  */
 class RoundBudget implements FlowBudget {
   readonly #bytesPerRound: number
@@ -173,8 +173,7 @@ export const ROUND_MS = 1
 export const BYTES_PER_MS = 512 * 1024
 /**
  * Length of a rest, as a multiple of the round before it. Bytes get about 64 MB/s while others send requests. On two CPUs they get half of
- * that,
- * because front, agent and the commands of boxes compete for these as well.
+ * that, because front, agent and the commands of boxes compete for these as well.
  */
 export const REST = availableParallelism() <= 2 ? 15 : 7
 /** Also where a single turn took long. */

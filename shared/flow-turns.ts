@@ -172,8 +172,8 @@ export function createLoopTurns(): FlowTurns {
 }
 
 /**
- * The fair queue of this process's event loop, for bytes of every kind: read, sent, uploaded, packed, backed up, or passing a
- * WebSocket. There is one loop, so there is one of these.
+ * The fair queue of this process's event loop, for bytes of every kind: read, sent, uploaded, packed, backed up, or passing a WebSocket.
+ * There is one loop, so there is one of these.
  */
 export const LOOP_TURNS: FlowTurns = createLoopTurns()
 

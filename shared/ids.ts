@@ -13,8 +13,7 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
 
 /**
  * Creates an identifier that contains the number of the fleet's cell that creates it. The zero-padded number is the first 4 of the 16
- * random
- * characters, which leaves 60 random bits.
+ * random characters, which leaves 60 random bits.
  */
 export function newIdOfCell(prefix: IdPrefix, nowMs: number, cell: string): string {
   const id = newId(prefix, nowMs)

@@ -5,9 +5,9 @@ export interface JsonBounds {
 }
 
 /**
- * Returns what is wrong with the shape of a JSON text, such as "has more than 1024 fields", or null. Counts brackets and separators
- * outside strings before parsing, so that no parser or validator recurses deeply or expands a small input. A megabyte of unknown
- * fields would cost a quarter of a second, and 8,192 variables with bad names 45 ms.
+ * Returns what is wrong with the shape of a JSON text, such as "has more than 1024 fields", or null. Counts brackets and separators outside
+ * strings before parsing, so that no parser or validator recurses deeply or expands a small input. A megabyte of unknown fields would cost
+ * a quarter of a second, and 8,192 variables with bad names 45 ms.
  */
 export function shapeFault(text: string, bounds: JsonBounds): string | null {
   let depth = 0

@@ -22,8 +22,8 @@ export function createKeyedLock(): KeyedLock {
 }
 
 /**
- * Creates a function that runs `work` once for all calls before that run begins, one run at a time. A call during a run gets
- * the next run, because the current one may have begun before the caller's change.
+ * Creates a function that runs `work` once for all calls before that run begins, one run at a time. A call during a run gets the next run,
+ * because the current one may have begun before the caller's change.
  */
 export function shareRuns(work: () => Promise<unknown>): () => Promise<void> {
   let tail: Promise<void> = Promise.resolve()

@@ -4,8 +4,7 @@ import { BUCKETS_MAX, createBuckets } from './buckets.ts'
 export interface LineBudget {
   /**
    * Takes a line of `key`. Returns how many of its lines were omitted since the last one that was written, or null if this one must be
-   * omitted
-   * too.
+   * omitted too.
    */
   take(key: string): number | null
 }

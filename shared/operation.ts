@@ -7,10 +7,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /**
  * Where the resources of an operation are if several agents serve one API (docs/design/fleet-requests.md). `box`, `volume` and `operation`
- * name the
- * cell with the record of `{name}` or of the operation. `project` and `fleet` name each cell with resources of the project or the fleet.
- * `any` names
- * the agent that gets the request.
+ * name the cell with the record of `{name}` or of the operation. `project` and `fleet` name each cell with resources of the project or the
+ * fleet. `any` names the agent that gets the request.
  */
 export type Owner = 'box' | 'volume' | 'operation' | 'project' | 'fleet' | 'any'
 

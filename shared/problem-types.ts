@@ -33,8 +33,7 @@ export interface ProblemTypesAnswer {
 
 /**
  * Explains problem types, as JSON, or as a page if the client prefers one. Returns null for an unknown code. Static. Throws nothing,
- * because
- * in a function this module has its own error class.
+ * because in a function this module has its own error class.
  */
 export function answerProblemTypes({ code, accept, types }: ProblemTypesQuestion): ProblemTypesAnswer | null {
   const answer = prefersPage(accept) ? pageAnswer : jsonAnswer

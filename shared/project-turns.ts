@@ -47,10 +47,8 @@ export function createRecentProjects(keepMs = RECENT_MS): RecentProjects {
 
 /**
  * Creates turns. A single project can use all of them. While others are present, a project has its part, at least one, and the rest stays
- * free for
- * them. A project with more work waiting then pauses after each turn, for the length of that turn or a multiple of it. Waiting projects are
- * served
- * in rotation, and the work of each in its order.
+ * free for them. A project with more work waiting then pauses after each turn, for the length of that turn or a multiple of it. Waiting
+ * projects are served in rotation, and the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   const { atOnce, pause: pauseTurns = 1, recent = RECENT } = options

@@ -7,8 +7,8 @@ export interface RepeatOptions {
 }
 
 /**
- * Runs `work` every `everyMs` until the returned function is called. Reports an error, also of a promise, and continues. Thrown
- * in a bare timer it would end the process.
+ * Runs `work` every `everyMs` until the returned function is called. Reports an error, also of a promise, and continues. Thrown in a bare
+ * timer it would end the process.
  */
 export function repeat(work: () => unknown, { everyMs, onError, keepsAlive = false }: RepeatOptions): () => void {
   let last = ''

@@ -3,7 +3,7 @@ import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { build } from 'vite'
 
-/** Builds the console into a directory, which is made anew: `node web/build.ts DIRECTORY`. */
+/** Builds the console into a recreated directory: `node web/build.ts DIRECTORY`. */
 async function main(outDir: string): Promise<void> {
   const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
   await build({
@@ -13,14 +13,14 @@ async function main(outDir: string): Promise<void> {
     plugins: [react(), tailwindcss()],
     resolve: {
       alias: { '@boxyard/sdk': here('../sdk/typescript/src/index.ts') },
-      // What the SDK imports is found here, also where the packages of the rest are not installed.
+      // Resolves the SDK's imports here, even if the packages of the repository are not installed.
       dedupe: ['openapi-fetch', 'ws'],
     },
     build: {
       outDir,
       emptyOutDir: true,
       target: 'es2023',
-      // The policy of its pages allows no inline content: small files stay files.
+      // The policy of its pages allows no inline content, so small files stay files.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,

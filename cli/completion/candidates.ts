@@ -25,8 +25,7 @@ type Told = Pick<Verb, 'words' | 'args' | 'flags'>
 
 /**
  * Returns the candidates for the last word of a command line, which the user is typing. Returns null for a file and if there are no
- * candidates.
- * A pure function.
+ * candidates. A pure function.
  */
 export function whatIsNext(typed: readonly string[], verbs: readonly Told[]): Next | null {
   const [before, current] = [withoutAliases(typed.slice(0, -1)), typed.at(-1) ?? '']

@@ -13,8 +13,7 @@ export interface BoxHost {
 
 /**
  * Parses `BOX[.PROJECT[.CONTEXT]].boxyard`, in any case and with or without a final dot. A context may itself contain dots. Returns null
- * for
- * any other name. A pure function.
+ * for any other name. A pure function.
  */
 export function parseBoxHost(host: string): BoxHost | null {
   const name = host.toLowerCase().replace(/\.$/, '')
@@ -34,8 +33,7 @@ export interface OpenedBox {
 
 /**
  * Creates a function that opens boxes by host name, and creates the client of each other context once. The function throws UsageError for a
- * name
- * that is not a box, and for an unknown context.
+ * name that is not a box, and for an unknown context.
  */
 export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox {
   const clients = new Map<string, Omit<OpenedBox, 'box'>>()

@@ -11,10 +11,8 @@ export type CommandFlags = ConnectionFlags & { output: OutputFormat }
 
 /**
  * Creates the context of a command. Looks up the connection only when the command first uses it, so that `login`, `use` and `context` also
- * work
- * without one. Reports on stderr what a `.boxyard` file chose, because the file may have come with a checkout. It always reports another
- * context,
- * and reports the project if the command can change something.
+ * work without one. Reports on stderr what a `.boxyard` file chose, because the file may have come with a checkout. It always reports
+ * another context, and reports the project if the command can change something.
  */
 export function createCommandContext(flags: CommandFlags, verb: Verb): VerbContext {
   let found: Connection | null = null

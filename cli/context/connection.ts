@@ -37,10 +37,8 @@ export interface ConnectionFlags {
 
 /**
  * Finds the connection. Flags take precedence over the environment, which takes precedence over the `.boxyard` file of the directory and
- * then the
- * context. Ignores empty variables. Without a login, uses the service of this host, with the administrator's token if this user can read
- * it. The
- * client sends a token only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
+ * then the context. Ignores empty variables. Without a login, uses the service of this host, with the administrator's token if this user
+ * can read it. The client sends a token only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
  * @throws UsageError for a context without a login, a name that is invalid, and a token without an address
  */
 export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {

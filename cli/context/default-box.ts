@@ -3,8 +3,7 @@ import { checkBoxName } from './names.ts'
 
 /**
  * Replaces `.` or `.:PATH` in a command line with the box of the directory's `.boxyard` file. No box has this name and no command omits its
- * box, so
- * it is always clear which argument is the box. `shape` holds the command's arguments, such as `<box> [command...]`.
+ * box, so it is always clear which argument is the box. `shape` holds the command's arguments, such as `<box> [command...]`.
  * @throws UsageError if the directory has no box, and for an argument that cannot be the name of a box
  */
 export function withDefaultBox(shape: string, given: readonly string[], boxOf: () => string | null): string[] {

@@ -15,8 +15,7 @@ export function checkBoxName(name: string, source: string): string {
 
 /**
  * Checks the name of a context: up to 253 characters, first a letter or digit, without white space and control characters. Also rejects
- * characters
- * with a meaning for a shell or OpenSSH. @throws UsageError
+ * characters with a meaning for a shell or OpenSSH. @throws UsageError
  */
 export function checkContextName(name: string, source: string): string {
   if (CONTEXT.test(name)) return name

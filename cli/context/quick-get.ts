@@ -4,8 +4,7 @@ import type { Connection } from './connection.ts'
 
 /**
  * Gets text of the API with Node.js's own client, which loads in a quarter of the time of fetch. Returns null for anything but a 200. The
- * SDK then
- * repeats the request, and handles retries and errors.
+ * SDK then repeats the request, and handles retries and errors.
  */
 export async function getQuickly(
   { url, token }: Pick<Connection, 'url' | 'token'>,

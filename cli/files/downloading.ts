@@ -23,8 +23,7 @@ export interface Saving {
 
 /**
  * Writes a local file: all of it, or nothing. Replaces a link at the path instead of following it, because an earlier copy may have brought
- * it.
- * Writes into a special file, such as `/dev/null`.
+ * it. Writes into a special file, such as `/dev/null`.
  */
 export async function saveFile(path: string, bytes: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const { meter } = saving

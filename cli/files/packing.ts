@@ -17,8 +17,8 @@ export interface Packing {
 }
 
 /**
- * Creates a tar of the entries in pieces of about 256 KiB, with modes, and times to the millisecond. Names keep their bytes, and files
- * with holes are sparse.
+ * Creates a tar of the entries in pieces of about 256 KiB, with modes, and times to the millisecond. Names keep their bytes, and files with
+ * holes are sparse.
  * @throws Error if a file becomes shorter during the read
  */
 export async function* packEntries(packing: Packing): AsyncGenerator<Uint8Array> {

@@ -23,8 +23,7 @@ export function readRegularFile(path: string): string {
 
 /**
  * Opens a file that a scan of a tree found. The caller closes it. Returns null if it is gone or no longer a regular file. Follows no link,
- * never
- * waits for a FIFO, and reads no device.
+ * never waits for a FIFO, and reads no device.
  */
 export async function openScannedFile(path: string): Promise<FileHandle | null> {
   let file: FileHandle

@@ -4,8 +4,7 @@ import type { Connection } from '../context/connection.ts'
 
 /**
  * Moves bytes with `move`. On the host of the service, moves large amounts with a ticket to the agent's data address, because passing
- * through the
- * front costs as much as sending them. Falls back to the front if the data address leads nowhere.
+ * through the front costs as much as sending them. Falls back to the front if the data address leads nowhere.
  */
 export async function moveByShortestWay<T>(
   connection: Connection,

@@ -9,8 +9,7 @@ export interface DataRange {
 
 /**
  * Finds the data of a file with holes by reading it. Node.js has no call that lists holes, and reading a hole is as fast as memory. Returns
- * null if
- * the file has more pieces than a box accepts. Such a file is sent with its zeros.
+ * null if the file has more pieces than a box accepts. Such a file is sent with its zeros.
  */
 export async function findData(file: FileHandle, sizeBytes: number): Promise<DataRange[] | null> {
   const ranges: DataRange[] = []

@@ -18,8 +18,7 @@ export interface TarFacts extends Owner, Pick<LocalEntry, 'kind' | 'mode' | 'mod
 
 /**
  * Encodes the header of an entry, with its time to the millisecond. Keeps a name of any bytes. A name over 100 bytes becomes a GNU long
- * name,
- * which unlike pax need not be UTF-8. A pure function.
+ * name, which unlike pax need not be UTF-8. A pure function.
  */
 export function encodeHeader(facts: TarFacts): Buffer {
   const { name, target, modifiedMs, sizeBytes } = facts

@@ -2,8 +2,7 @@ import type { Verb, VerbFlags } from '../verbs/verb.ts'
 
 /**
  * Returns the flag or argument that gave a faulty value of a request, such as `--ram-mb` for `/config/ram_mb`. Otherwise returns the field
- * of
- * `--data`. If `given` has `--data` and no flag for the field, the field belongs to `--data`. A pure function.
+ * of `--data`. If `given` has `--data` and no flag for the field, the field belongs to `--data`. A pure function.
  */
 export function placeOf(
   pointer: string,

@@ -6,8 +6,7 @@ import { reportLine } from './terminal.ts'
 
 /**
  * Stdout and stderr of this process, from its start to its exit. Only this file ends the process. If the reader of a pipe is slow, Node.js
- * still
- * holds written bytes in memory, and `process.exit` drops them.
+ * still holds written bytes in memory, and `process.exit` drops them.
  */
 export class Outputs {
   readonly #failures = new Map<Name, Error>()

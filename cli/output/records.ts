@@ -8,8 +8,7 @@ type TableOf = (columns: readonly string[], rows: readonly Row[]) => string
 
 /**
  * Formats an answer for people. Prints a line for each field, nested fields below their name, lists of records as tables, and bytes with a
- * unit.
- * A pure function, except for what `tableOf` does.
+ * unit. A pure function, except for what `tableOf` does.
  */
 export function recordText(record: Row, tableOf: TableOf): string {
   return linesOf(record, tableOf).join('\n')

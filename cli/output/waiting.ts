@@ -6,8 +6,7 @@ import { isSeen, redrawLine, reportLine } from './terminal.ts'
 
 /**
  * Waits for the end of an operation, given by its id or `Operation-Location`, and shows its progress on a terminal. If the user interrupts
- * it, reports
- * that the operation continues. @throws ApiError with its problem if it failed
+ * it, reports that the operation continues. @throws ApiError with its problem if it failed
  */
 export async function followOperation(boxyard: Boxyard, location: string): Promise<Operation> {
   const id = location.slice(location.lastIndexOf('/') + 1)

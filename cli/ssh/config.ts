@@ -41,8 +41,8 @@ export function formatSshConfig(
 }
 
 /**
- * Writes the client key, lost lines of the known hosts, and the configuration, and changes nothing that is up to date. Returns
- * the configuration. `tell` reports a client key that was replaced.
+ * Writes the client key, lost lines of the known hosts, and the configuration, and changes nothing that is up to date. Returns the
+ * configuration. `tell` reports a client key that was replaced.
  */
 export function writeSshFiles(paths: SshPaths, program: readonly string[], tell: (message: string) => void): string {
   ensureClientKey(paths, tell)

@@ -5,9 +5,8 @@ import { writeWhole } from './keys.ts'
 
 /**
  * Checks that a host name still leads to the same deployment. OpenSSH cannot check this, because its other end is a program of this
- * machine.
- * Reports a change by the user's own choice: a login, a flag or the environment. Refuses a change by a `.boxyard` file.
- * `names` is the path of the file that remembers the deployments.
+ * machine. Reports a change by the user's own choice: a login, a flag or the environment. Refuses a change by a `.boxyard` file. `names` is
+ * the path of the file that remembers the deployments.
  * @throws UsageError for a change by a `.boxyard` file
  */
 export function checkDeployment(

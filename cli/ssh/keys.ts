@@ -55,9 +55,8 @@ export function restoreKnownHosts({ hostKeys, knownHosts }: SshPaths): void {
 
 /**
  * Reads the keys for a deployment. Creates its host key, and adds it to the known hosts, at the first connection to one of its boxes.
- * OpenSSH
- * reads the known hosts after the server's first line. Replaces unreadable keys, and reports this. OpenSSH reads the client key when it
- * signs, also after that line. @throws UsageError if there is no client key
+ * OpenSSH reads the known hosts after the server's first line. Replaces unreadable keys, and reports this. OpenSSH reads the client key
+ * when it signs, also after that line. @throws UsageError if there is no client key
  */
 export function readSshKeys(paths: SshPaths, url: string, tell: (message: string) => void): SshKeys {
   if (!existsSync(paths.clientKey)) throw new UsageError('First: boxyard ssh-config --install')

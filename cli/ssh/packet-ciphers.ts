@@ -4,11 +4,10 @@ import type { Connection } from 'ssh2'
 import { createPacketDecipher, isSlowDecipher, type PacketDecipher } from './packet-decipher.ts'
 
 /**
- * Makes the AES-GCM of an ssh2 connection several times as fast. Call it after each key exchange. ssh2 creates a cipher for each packet
- * of 32 KiB. Node.js accepts a key object for this in a microsecond, but accepts bytes only after two exceptions. Packets of the client may
- * be as
- * long as OpenSSH makes them, such as a long command. Returns false, and changes
- * nothing, if ssh2 lacks the private parts of its version 1.17.
+ * Makes the AES-GCM of an ssh2 connection several times as fast. Call it after each key exchange. ssh2 creates a cipher for each packet of
+ * 32 KiB. Node.js accepts a key object for this in a microsecond, but accepts bytes only after two exceptions. Packets of the client may be
+ * as long as OpenSSH makes them, such as a long command. Returns false, and changes nothing, if ssh2 lacks the private parts of its version
+ * 1.17.
  */
 export function quickenCiphers(client: Connection, transport: Writable): boolean {
   const protocol = (client as Connection & WithProtocol)._protocol

@@ -48,8 +48,7 @@ export function publicKeyText(privateKey: string): string {
 
 /**
  * Creates an Ed25519 key in OpenSSH's format (PROTOCOL.key), without a passphrase. ssh2 can also create keys, but drops leading zeros of
- * the
- * public key, so that one in 256 is unreadable.
+ * the public key, so that one in 256 is unreadable.
  */
 export function makeSshKey(comment: string): string {
   const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
@@ -89,8 +88,8 @@ function makeFirst(path: string, kept: KeptKey): void {
 }
 
 /**
- * Replaces an unreadable key. `<path>.next` is the new key for all programs that replace it at the same time. If the program that
- * created it ends before it renames the file, the others finish for it.
+ * Replaces an unreadable key. `<path>.next` is the new key for all programs that replace it at the same time. If the program that created
+ * it ends before it renames the file, the others finish for it.
  */
 function replace(path: string, kept: KeptKey): void {
   const next = `${path}.next`

@@ -26,8 +26,7 @@ export interface SshServed {
 
 /**
  * Speaks the server's side of SSH on a stream, for one connection to a box. Nothing listens, and the box only runs what the client asks
- * for.
- * Accepts only our client key. Returns once the stream has closed.
+ * for. Accepts only our client key. Returns once the stream has closed.
  * @throws ApiError, ConnectionError if the box does not exist
  */
 export async function serveSsh(transport: Duplex, served: SshServed): Promise<void> {

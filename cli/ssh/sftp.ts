@@ -7,8 +7,7 @@ import { type SftpReply, spacePacket } from './sftp-text.ts'
 
 /**
  * Serves SFTP (version 3) on the files of a box, until the client ends it or `gone`. Handles one request after another, because their
- * effects
- * must be visible in that order. The client limits how many requests it sends at once.
+ * effects must be visible in that order. The client limits how many requests it sends at once.
  */
 export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal): void {
   const ready = guest.account().then((account) => createSftpServer(guest, account))

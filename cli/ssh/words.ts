@@ -5,8 +5,8 @@ export interface SshWords {
 }
 
 /**
- * Splits the options after the host from the command, as ssh(1) does. Options end at the first other word, or at `--`. The caller then
- * can put the options before the host, with `--` before the host. A pure function.
+ * Splits the options after the host from the command, as ssh(1) does. Options end at the first other word, or at `--`. The caller then can
+ * put the options before the host, with `--` before the host. A pure function.
  */
 export function splitSshWords(words: readonly string[]): SshWords {
   let at = 0

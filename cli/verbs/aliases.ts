@@ -2,8 +2,7 @@ import { TOPICS } from './groups.ts'
 
 /**
  * Other names for commands, which users know from elsewhere or from earlier versions, and the names that they map to. They work wherever
- * the
- * command does. The help lists only the command.
+ * the command does. The help lists only the command.
  */
 export const ALIASES: Readonly<Record<string, string>> = {
   delete: 'rm',

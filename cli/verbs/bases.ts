@@ -65,8 +65,7 @@ export const BASE_VERBS: readonly Verb[] = [create, list]
 
 /**
  * Requests a base from a source that the service can reach without the client. Returns the operation that is still running, or null if the
- * base
- * exists.
+ * base exists.
  */
 async function ask({ boxyard, project, tell }: VerbContext, name: string, flags: VerbFlags): Promise<string | null> {
   const { box, snapshot, image, shared } = flags

@@ -145,8 +145,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
   }
   let isOver = false
   // If the input is not a terminal, sends Ctrl-D to a command that runs in one, as a user would. Repeats it, because a program that sets
-  // its
-  // terminal drops earlier input.
+  // its terminal drops earlier input.
   const typeEnd = async (): Promise<void> => {
     while (!isOver) {
       await stream.write(Buffer.of(CTRL_D)).catch(() => undefined)

@@ -12,9 +12,8 @@ import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
  * A command that is one operation. Its arguments go into the path if that has them, otherwise into the body, or into the query of a GET.
- * Flags
- * are fields of the same. `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`. `a.b` is
- * field `b` of `a`.
+ * Flags are fields of the same. `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`. `a.b`
+ * is field `b` of `a`.
  */
 export interface PlainVerb {
   words: string
@@ -144,8 +143,7 @@ function finiteOnly(key: string, value: unknown): unknown {
 
 /**
  * Calls an operation, waits for work that continues after its answer, prints the answer with all pages of a list, and returns what it
- * printed.
- * On a terminal, reports slow work, and what to do if a list is empty.
+ * printed. On a terminal, reports slow work, and what to do if a list is empty.
  */
 export async function callAndPrint(
   context: VerbContext,

@@ -24,8 +24,7 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
 
 /**
  * Parses a number without a unit. Returns null if it is not a number, or if JSON cannot hold it. JSON holds null for numbers that are too
- * large,
- * which the service reads as no limit, and 0 for those that are too small. A pure function.
+ * large, which the service reads as no limit, and 0 for those that are too small. A pure function.
  */
 export function finiteNumberOf(text: string): number | null {
   const number = Number(text)

@@ -19,8 +19,8 @@ export interface StageKeys {
 export type TlsFiles = Record<'ca' | 'cert' | 'key', string>
 
 /**
- * Reads the keys of an agent from `source`: its directory of keys, or one on another host as `user@host:/directory`, over SSH.
- * Reads the signing key of the channel, and the public keys of tokens.
+ * Reads the keys of an agent from `source`: its directory of keys, or one on another host as `user@host:/directory`, over SSH. Reads the
+ * signing key of the channel, and the public keys of tokens.
  * @throws Error naming the file and never showing its contents
  */
 export function readAgentKeys(source: string): Pick<StageKeys, 'channel_keys' | 'token_keys'> {

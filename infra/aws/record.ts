@@ -2,8 +2,8 @@ import { resolveCname } from 'node:dns/promises'
 import { NONE, type StageSettings } from './settings.ts'
 
 /**
- * Checks, before removing the console of a stage, that no foreign DNS record still leads to its distribution. Otherwise
- * no client could reach the API. An alias record shows no name, so it passes.
+ * Checks, before removing the console of a stage, that no foreign DNS record still leads to its distribution. Otherwise no client could
+ * reach the API. An alias record shows no name, so it passes.
  * @throws Error that says where it must point
  */
 export async function checkRecord(

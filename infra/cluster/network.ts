@@ -27,8 +27,8 @@ export function destroyMasquerade(name: string): void {
 }
 
 /**
- * Deletes the links of a cluster's nodes. Waits until the kernel has removed the host ends of the pods' veth pairs, which it does
- * after the pods. Deletes links that stay.
+ * Deletes the links of a cluster's nodes. Waits until the kernel has removed the host ends of the pods' veth pairs, which it does after the
+ * pods. Deletes links that stay.
  */
 export async function destroyLinks(record: ClusterRecord): Promise<void> {
   const { subnet } = record

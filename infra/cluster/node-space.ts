@@ -75,8 +75,8 @@ function giveBootId(own: string, inside: (...command: string[]) => void): void {
 }
 
 /**
- * Returns the mounts that a node must not keep from their owners: disks in files, overlays and the like, made by other programs
- * of this host. Leaves out the disks of this host, and mounts without a disk.
+ * Returns the mounts that a node must not keep from their owners: disks in files, overlays and the like, made by other programs of this
+ * host. Leaves out the disks of this host, and mounts without a disk.
  */
 export function foreignMounts(mountinfo: string): string[] {
   return mountinfo.split('\n').flatMap((line) => {

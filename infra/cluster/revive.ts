@@ -7,8 +7,8 @@ import { readRecord } from './record.ts'
 import { hasStarted } from './start.ts'
 
 /**
- * Restarts the ended parts of a cluster of several nodes that has started completely since this host booted. Keeps its data, like
- * machines that reboot. Returns false, and changes nothing, if there is no such cluster.
+ * Restarts the ended parts of a cluster of several nodes that has started completely since this host booted. Keeps its data, like machines
+ * that reboot. Returns false, and changes nothing, if there is no such cluster.
  */
 export async function reviveCluster(name: string): Promise<boolean> {
   return await withLock(`cluster:${name}`, async () => {

@@ -7,8 +7,8 @@ import type { Candidate, CodeChange } from './choice.ts'
 import type { Suite } from './suite.ts'
 
 /**
- * Reads from git what changed since the merge base with main, or if HEAD is on main, since its first parent. Includes uncommitted
- * changes. Without a parent every file counts.
+ * Reads from git what changed since the merge base with main, or if HEAD is on main, since its first parent. Includes uncommitted changes.
+ * Without a parent every file counts.
  */
 export function readChange(): CodeChange {
   const commits = Number(git('rev-list', '--count', 'HEAD') ?? 1)

@@ -30,8 +30,8 @@ export interface Choice {
 
 /**
  * Chooses suites that CI runs beside `npm test`, as long as their minutes fit. Suites whose subject changed come first. Suites whose tests
- * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last.
- * Each turn starts with another of them, so that none is left out forever.
+ * import a changed file come next. Suites whose turn it is, by the number of commits modulo three, come last. Each turn starts with another
+ * of them, so that none is left out forever.
  */
 export function chooseSuites(change: CodeChange, candidates: readonly Candidate[], minutes: number): Choice {
   const reasons = candidates.map((candidate) => reasonFor(candidate, change))

@@ -6,8 +6,8 @@ import { findMadeOnce } from '../made-once/directory.ts'
 import { installFromNpm } from '../made-once/npm.ts'
 
 /**
- * Finds AWS's client of the Lambda Runtime API, which runs functions in Lambda. Or builds it from npm (two minutes on two cores)
- * outside the checkout, with the headers of the Node.js that runs it. Returns its program, or the obstacle.
+ * Finds AWS's client of the Lambda Runtime API, which runs functions in Lambda. Or builds it from npm (two minutes on two cores) outside
+ * the checkout, with the headers of the Node.js that runs it. Returns its program, or the obstacle.
  */
 export async function findLambdaRuntime(say: (text: string) => void): Promise<string | { obstacle: string }> {
   const hash = createHash('sha256')

@@ -5,8 +5,7 @@ import { loadEsbuild } from './client-tree.ts'
 
 /**
  * Bundles agent and front of the program in `lib`, whose packages are installed, each with all modules that it loads at its start. Reading
- * hundreds of files takes a cold disk longer than the rest of the start. Threads, the shim and packages that load on demand
- * stay files.
+ * hundreds of files takes a cold disk longer than the rest of the start. Threads, the shim and packages that load on demand stay files.
  */
 export function bundlePrograms(lib: string): void {
   bundleServices(lib, { agent: 'agent/bundle', front: 'functions/bundle' })

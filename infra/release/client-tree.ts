@@ -17,8 +17,7 @@ export function layOutClients(commit: string, directory: string): string {
 
 /**
  * Returns the directory of the packages of builds. A release is made from a clone without packages. It uses the packages of the checkout
- * whose
- * Node.js runs this.
+ * whose Node.js runs this.
  */
 export function packagesOfBuild(): string {
   return dirname(dirname(createRequire(process.execPath).resolve('esbuild/package.json')))

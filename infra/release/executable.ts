@@ -6,8 +6,8 @@ import { loadEsbuild, packagesOfBuild } from './client-tree.ts'
 import { cpuOf, type ReleaseSource } from './tree.ts'
 
 /**
- * Makes the command line in `tree` one executable file in `directory`, as a Node.js single executable
- * application of `node`, a program of the release's architecture. Returns its path.
+ * Makes the command line in `tree` one executable file in `directory`, as a Node.js single executable application of `node`, a program of
+ * the release's architecture. Returns its path.
  */
 export function packExecutable(
   source: ReleaseSource,

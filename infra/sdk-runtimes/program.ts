@@ -7,8 +7,8 @@ import { installFromNpm, runNpm } from '../made-once/npm.ts'
 
 /**
  * Finds the runtimes that the TypeScript SDK is tested on (Node.js 20, Bun, Deno) with a compiler. Or installs them from npm (a minute)
- * outside the checkout. Returns their directory, with `node_modules` and `npm-cache`, which holds what the SDK needs to be installed,
- * or the obstacle.
+ * outside the checkout. Returns their directory, with `node_modules` and `npm-cache`, which holds what the SDK needs to be installed, or
+ * the obstacle.
  */
 export async function findSdkRuntimes(say: (text: string) => void): Promise<string | { obstacle: string }> {
   const hash = createHash('sha256')

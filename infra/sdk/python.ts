@@ -40,8 +40,7 @@ export function generatePythonBase(generators: string): Record<string, string> {
 
 /**
  * Changes the input types, which are the fields of models and the parameters of operations, so that they accept plain text instead of a
- * member of
- * an enumeration. Output types stay. Pure.
+ * member of an enumeration. Output types stay. Pure.
  */
 function takeTexts(text: string, enums: readonly string[]): string {
   const known = new Set(enums)

@@ -34,14 +34,13 @@ export interface MachineImage {
 
 /**
  * Architecture of the test machines. It is this host's, unless `TEST_VM_ARCH` (amd64, arm64) names another, which needs its `qemu-system`
- * and
- * `qemu-user-static` with its entry in binfmt_misc.
+ * and `qemu-user-static` with its entry in binfmt_misc.
  */
 export const MACHINE_ARCHITECTURE: Architecture = architectureOf(process.env['TEST_VM_ARCH'])
 
 /**
- * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Builds it on first use
- * (about two minutes) and keeps it outside the checkout, in `$XDG_CACHE_HOME/boxyard-vm`.
+ * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Builds it on first use (about
+ * two minutes) and keeps it outside the checkout, in `$XDG_CACHE_HOME/boxyard-vm`.
  * @throws Error if packages cannot be fetched
  */
 export async function findMachineImage(say: (text: string) => void): Promise<MachineImage> {

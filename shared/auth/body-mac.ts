@@ -8,8 +8,8 @@ export interface BodyMac {
 }
 
 /**
- * Creates the MAC that seals a streamed body: AES-256-GMAC, fifteen times as fast as a hash. Derives its key from the channel's key
- * and the signature of the head. That signature holds a nonce, so no two bodies share a key, and the MAC needs no nonce.
+ * Creates the MAC that seals a streamed body: AES-256-GMAC, fifteen times as fast as a hash. Derives its key from the channel's key and the
+ * signature of the head. That signature holds a nonce, so no two bodies share a key, and the MAC needs no nonce.
  */
 export function bodyMac(key: { secret: string }, signature: string): BodyMac {
   const secret = createHmac('sha256', Buffer.from(key.secret, 'base64url'))

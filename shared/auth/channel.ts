@@ -1,9 +1,9 @@
 /*
- * The signatures of the channel are not HTTP Message Signatures (RFC 9421). There the sender names the covered parts in structured
- * fields, which the verifier must parse and judge, and nonces, replay and restarts still need a separate profile. Between two ends
- * that know each other, a fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A
- * streamed body would need a digest (RFC 9530) and a second signature in trailers. Here a MAC seals it at its end, much faster than
- * a hash, with a key derived from the signature of the head.
+ * The signatures of the channel are not HTTP Message Signatures (RFC 9421). There the sender names the covered parts in structured fields,
+ * which the verifier must parse and judge, and nonces, replay and restarts still need a separate profile. Between two ends that know each
+ * other, a fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A streamed body would
+ * need a digest (RFC 9530) and a second signature in trailers. Here a MAC seals its end, much faster than a hash. Its key derives from the
+ * head's signature.
  */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
@@ -82,8 +82,8 @@ export interface VerifierOptions {
 }
 
 /**
- * Returns the value of SIGNATURE_HEADER for a request with this body. Pass null for a streamed body, which `bodyMac` of that value
- * seals. Each call creates a new nonce.
+ * Returns the value of SIGNATURE_HEADER for a request with this body. Pass null for a streamed body, which `bodyMac` of that value seals.
+ * Each call creates a new nonce.
  */
 export type Signer = (request: ChannelRequest, body: Uint8Array | null) => string
 
@@ -110,9 +110,8 @@ export function createSigner(options: SignerOptions): Signer {
 
 /**
  * Creates the agent's verifier. Remembers nonces for as long as their time is acceptable. An earlier process may have accepted requests
- * whose nonces are gone, stamped as late as `startedAt + maxSkewMs`. A stamp up to then therefore needs a signature over
- * this run's id, which a `restarted` refusal sends to holders of a key. Nothing is accepted twice, unless the agent's clock is
- * set back across its restart.
+ * whose nonces are gone, stamped as late as `startedAt + maxSkewMs`. A stamp up to then therefore needs a signature over this run's id,
+ * which a `restarted` refusal sends to key holders. Nothing is accepted twice, unless the agent's clock is set back across its restart.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { maxSkewMs = MAX_SKEW_MS, nonceCapacity = NONCE_CAPACITY } = options
@@ -139,10 +138,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 }
 
-/**
- * Creates the check of an agent that only forwards requests to another agent: who sent it, and when. The agent that answers
- * verifies replays and the body.
- */
+/** Creates the check of a forwarding agent: who sent a request, and when. The answering agent verifies replays and the body. */
 export function createSenderCheck(
   options: Omit<VerifierOptions, 'startedAt' | 'nonceCapacity'>,
 ): (request: ChannelRequest) => Refusal | null {

@@ -11,8 +11,8 @@ export interface SplitSession {
 }
 
 /**
- * Splits a token. All ports of a host share cookies, so any server at another port gets the key. Services have
- * cookies of different names, so that a sign-in at one does not end the session at another.
+ * Splits a token. All ports of a host share cookies, so any server at another port gets the key. Services have cookies of different names,
+ * so that a sign-in at one does not end the session at another.
  */
 export function splitToken(token: string, service: string): SplitSession {
   const name = cookieName(suffixOf(service))
@@ -31,8 +31,7 @@ export function sessionCookieName(service: string): string {
 /**
  * Returns the cookies for a page that came over HTTPS. Browsers send cookies with this prefix only over HTTPS, and accept none from another
  * port without it. The seal of a token covers the name without the prefix, because only the front knows how the page came. The front learns
- * this
- * from the `Origin` that browsers send with every POST and DELETE. A proxy before the front may not report it.
+ * this from the `Origin` that browsers send with every POST and DELETE. A proxy before the front may not report it.
  */
 export function cookiesFor(headers: HeaderMap, cookies: string | readonly string[]): readonly string[] {
   const isSecure = headerOf(headers, 'origin')?.startsWith('https:') === true
@@ -41,8 +40,7 @@ export function cookiesFor(headers: HeaderMap, cookies: string | readonly string
 
 /**
  * The authorization of a request from its session, unless it already has one, and the token of the session that the browser leaves by it.
- * Or
- * the reason for refusing it.
+ * Or the reason for refusing it.
  */
 export type JudgedSession =
   | { authorization: { authorization?: string }; left: string | null }
@@ -68,8 +66,7 @@ export function judgeSession(
 
 /**
  * Returns whether a page of this origin sent the request, as far as its browser says. The header itself already is more than a page of
- * another
- * origin can send (CORS).
+ * another origin can send (CORS).
  */
 function isOfOwnPage(headers: HeaderMap): boolean {
   const site = headerOf(headers, 'sec-fetch-site')
@@ -91,8 +88,8 @@ function joinToken(session: string, cookieHeader: string | undefined): string | 
 }
 
 /**
- * Returns the key of a mark among all cookies of its name. Over plain HTTP a server at another port can set as many as a
- * browser keeps. A hash distinguishes them at a tenth of the cost of deciphering.
+ * Returns the key of a mark among all cookies of its name. Over plain HTTP a server at another port can set as many as a browser keeps. A
+ * hash distinguishes them at a tenth of the cost of deciphering.
  */
 function findKey(cookieHeader: string, { name, mark }: { name: string; mark: Buffer }): Buffer | null {
   for (const pair of cookieHeader.split(';', COOKIES_MAX)) {

@@ -92,8 +92,8 @@ export function unverifiedClaims(token: string | undefined): TokenClaims | null 
 }
 
 /**
- * Checks that a token has the operation's permission in its project. Project `-` passes here. It means every project that the
- * token can read, and the handler lists only those.
+ * Checks that a token has the operation's permission in its project. Project `-` passes here. It means every project that the token can
+ * read, and the handler lists only those.
  * @throws ServiceError `permission_denied`
  */
 export function authorize(

@@ -10,8 +10,7 @@ import { sourceKey } from './source-key.ts'
 
 /**
  * Why the server closed a connection. `refused` means on arrival, without a share left. `displaced` means by a newer connection while it
- * had no
- * request. `unread` means that its client read nothing of an answer for a minute.
+ * had no request. `unread` means that its client read nothing of an answer for a minute.
  */
 export type ClosedReason = (typeof CLOSED_REASONS)[number]
 

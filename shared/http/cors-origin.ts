@@ -1,6 +1,6 @@
 /**
- * Tests whether `text` is an exact origin, as a browser writes it in `Origin`: scheme http or https, host, and a port other than
- * the scheme's default.
+ * Tests whether `text` is an exact origin, as a browser writes it in `Origin`: scheme http or https, host, and a port other than the
+ * scheme's default.
  */
 export function isCorsOrigin(text: string): boolean {
   const url = URL.canParse(text) && !text.includes('*') ? new URL(text) : null

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/**
- * Returns the length and the SHA-256 (hexadecimal) of bytes that come in pieces. Throws the reason of an aborted
- * signal.
- */
+/** Returns the length and the SHA-256 (hexadecimal) of bytes that come in pieces. Throws the reason of an aborted signal. */
 export async function digestPieces(
   pieces: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,

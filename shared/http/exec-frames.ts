@@ -80,8 +80,8 @@ export function encodeFrame(protocol: FrameProtocol, channel: number, payload: U
 }
 
 /**
- * Decodes a message of the client. The bytes of an input are a view of `message` if the protocol is binary. A text message then
- * counts as its UTF-8, as in Kubernetes' own servers, because some clients send each string as text.
+ * Decodes a message of the client. The bytes of an input are a view of `message` if the protocol is binary. A text message then counts as
+ * its UTF-8, as in Kubernetes' own servers, because some clients send each string as text.
  * @throws FrameFault for a message that the protocol does not define
  */
 export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText: boolean): ClientFrame {

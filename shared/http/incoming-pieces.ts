@@ -3,9 +3,8 @@ import { createGatheredPieces } from './gathered-pieces.ts'
 
 /**
  * Yields the pieces of `incoming` as they arrive, and joins short ones that wait. Buffers up to 512 KiB for a slow reader. Leaves
- * `incoming`
- * open if the reader stops early, because the answer uses the same connection. Throws if it breaks off, if the rest is discarded, or
- * if nothing arrives for `silenceMs` during a wait.
+ * `incoming` open if the reader stops early, because the answer uses the same connection. Throws if it breaks off, if the rest is
+ * discarded, or if nothing arrives for `silenceMs` during a wait.
  */
 export async function* incomingPieces(incoming: IncomingMessage, silenceMs: number): AsyncGenerator<Uint8Array> {
   const waiting = createGatheredPieces()
@@ -45,8 +44,8 @@ export async function* incomingPieces(incoming: IncomingMessage, silenceMs: numb
   } finally {
     incoming.off('data', take)
     for (const event of ENDS) incoming.off(event, change)
-    // A reader may stop only after the answer. An incoming message that is then being discarded must keep flowing, or the connection is
-    // cut off.
+    // A reader may stop only after the answer. An incoming message that is then being discarded must keep flowing, or the connection is cut
+    // off.
     if (!discarded.has(incoming)) incoming.pause()
   }
 }

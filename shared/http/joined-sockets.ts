@@ -4,10 +4,9 @@ import { createValve } from '../valve.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Pipes bytes and ends both ways, with backpressure, in the turns of `openFlow`. Resolves when both sockets have closed. Destroys
- * a socket that does not accept the rest of its data within 10 s of the other's close. An idle connection to a host that lost its power or
- * its network breaks after 40 s (TCP keep-alive). One with unacknowledged data breaks when the kernel gives up (`tcp_retries2`, about 15
- * min).
+ * Pipes bytes and ends both ways, with backpressure, in the turns of `openFlow`. Resolves when both sockets have closed. Destroys a socket
+ * that does not accept the rest of its data within 10 s of the other's close. An idle connection to a host that lost its power or its
+ * network breaks after 40 s (TCP keep-alive). One with unacknowledged data breaks when the kernel gives up (`tcp_retries2`, about 15 min).
  */
 export async function joinSockets(one: Socket, other: Socket, openFlow: OpenFlow = openFree): Promise<void> {
   for (const socket of [one, other]) {

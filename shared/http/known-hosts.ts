@@ -15,10 +15,9 @@ import { escapeHtml, pageHeaders, pageOf, prefersPage } from './page.ts'
 export type KnownHosts = (host: string | undefined) => boolean
 
 /**
- * Creates the test for `Host`. Knows the addresses and names that no attacker can redirect: IP literals, `localhost` and the
- * names below it, and `names`, such as `api.example.org`, or `*.example.org` for all names below that. A page therefore cannot reach a
- * listener
- * by its own name that resolves to the listener's address (DNS rebinding). Case, port and a trailing dot do not matter.
+ * Creates the test for `Host`. Knows the addresses and names that no attacker can redirect: IP literals, `localhost` and the names below
+ * it, and `names`, such as `api.example.org`, or `*.example.org` for all names below that. A page therefore cannot reach a listener by its
+ * own name that resolves to the listener's address (DNS rebinding). Case, port and a trailing dot do not matter.
  */
 export function createKnownHosts(names: Iterable<string>): KnownHosts {
   const exact = new Set<string>(['localhost'])
@@ -48,8 +47,7 @@ export interface MachineTexts {
 
 /**
  * Returns the names of a machine: its host name, also with `.local` and with the domains that its resolver searches. Adds the other names
- * on
- * the lines of `/etc/hosts` that contain the host name. Other lines are not its own, and may name an attacker's host. Pure.
+ * on the lines of `/etc/hosts` that contain the host name. Other lines are not its own, and may name an attacker's host. Pure.
  */
 export function machineNames({ hostname, hosts, resolver }: MachineTexts): string[] {
   const own = nameOf(hostname)

@@ -1,7 +1,6 @@
 /**
- * Buffers for long bodies that are read from files. The sender gives a buffer back, and the next read reuses it. A new one for each
- * piece would make V8 collect the whole heap after about every 50 MB, and delay all requests during that time. A buffer that is not given
- * back is
+ * Buffers for long bodies that are read from files. The sender gives a buffer back, and the next read reuses it. A new one for each piece
+ * would make V8 collect the whole heap after about every 50 MB, and delay all requests during that time. A buffer that is not given back is
  * collected like any other.
  */
 export class LentBuffers {

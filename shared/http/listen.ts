@@ -8,8 +8,7 @@ export interface ListenOptions {
 }
 
 /**
- * Makes a server listen. At boot a service may start before the network. For an address that no interface has yet, waits at
- * most a minute.
+ * Makes a server listen. At boot a service may start before the network. For an address that no interface has yet, waits at most a minute.
  * @throws Error of `listen`, such as EADDRINUSE, and EADDRNOTAVAIL after that minute
  */
 export async function listenAt(server: Server, options: ListenOptions): Promise<void> {

@@ -17,8 +17,7 @@ export function pageOf({ title, main, head = '' }: Page): string {
 }
 
 /**
- * Returns the content security policy of a page. It loads nothing, runs nothing, appears in no frame, and sends forms only to
- * `formsTo`.
+ * Returns the content security policy of a page. It loads nothing, runs nothing, appears in no frame, and sends forms only to `formsTo`.
  */
 export function pagePolicy(formsTo: readonly string[] = []): string {
   const style = createHash('sha256').update(STYLE).digest('base64')

@@ -4,8 +4,8 @@ import type { HttpResponse } from './messages.ts'
 import { NOSNIFF } from './nosniff.ts'
 
 /**
- * Answers on a socket that no HTTP server handles, and closes it. The body of `response` must be whole. Destroys the socket if the
- * client does not close it within 2 s.
+ * Answers on a socket that no HTTP server handles, and closes it. The body of `response` must be whole. Destroys the socket if the client
+ * does not close it within 2 s.
  */
 export function endWithResponse(socket: Duplex, response: HttpResponse): void {
   const { body } = response

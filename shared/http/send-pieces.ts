@@ -7,8 +7,8 @@ import { LENT_BUFFERS } from './lent-buffers.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Sends pieces as a body in the turns of `openFlow`, and ends the answer. Reads one piece while the last is on its way. Throws the
- * error of the source, or that the client has left, and then closes the source at once.
+ * Sends pieces as a body in the turns of `openFlow`, and ends the answer. Reads one piece while the last is on its way. Throws the error of
+ * the source, or that the client has left, and then closes the source at once.
  */
 export async function sendPieces(
   outgoing: ServerResponse,

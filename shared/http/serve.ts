@@ -34,8 +34,8 @@ export const SERVER_OPTIONS: ServerOptions = {
   /** For answers, so that the next piece is ready when the kernel accepts it. `serve` bounds the input. */
   highWaterMark: 512 * 1024,
   /**
-   * Ignores an upgrade to anything but a WebSocket, such as HTTP/2, and answers it as a plain request. Also ignores one sent before
-   * earlier answers were complete, because the 101 would be written into their bytes.
+   * Ignores an upgrade to anything but a WebSocket, such as HTTP/2, and answers it as a plain request. Also ignores one sent before earlier
+   * answers were complete, because the 101 would be written into their bytes.
    */
   shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
 }
@@ -60,11 +60,7 @@ export interface ServingOptions {
 export interface Serving {
   /** Requests not answered yet. */
   inFlight(): number
-  /**
-   * Accepts no new connections, closes idle ones, and breaks off streams of events, which end no other way. Resolves once nothing is in
-   * flight or
-   * `signal` aborts.
-   */
+  /** Stops accepting, closes idle connections, and breaks off event streams, which never end. Resolves once idle or `signal` aborts. */
   drain(signal: AbortSignal): Promise<void>
 }
 
@@ -108,8 +104,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
 /**
  * Bounds what is read from a connection before a handler reads it: a body, and the input of a paused WebSocket or tunnel. A paused socket
  * reads up to its `highWaterMark`, and node:net gives both directions the value of SERVER_OPTIONS. Waiting pieces outlive young
- * collections,
- * so V8 collects the whole heap to free them. Eight clients that flooded a port cost the agent 1.5 pauses of 30 ms each second.
+ * collections, so V8 collects the whole heap to free them. Eight clients that flooded a port cost the agent 1.5 pauses of 30 ms a second.
  */
 function boundUnread(socket: Socket): void {
   const { _readableState: reading } = socket as unknown as { _readableState: { highWaterMark: number } }
@@ -230,8 +225,8 @@ function originForm(target: string): string {
 }
 
 /**
- * Sends an answer, and resolves when it is handed to the kernel. Reads a stream only as fast as the client takes it. Closes it
- * unread if no body is sent: after HEAD, with 204 and 304, and to a client that has left.
+ * Sends an answer, and resolves when it is handed to the kernel. Reads a stream only as fast as the client takes it. Closes it unread if no
+ * body is sent: after HEAD, with 204 and 304, and to a client that has left.
  */
 async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
   const { body, status } = response

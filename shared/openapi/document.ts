@@ -74,8 +74,8 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
 }
 
 /**
- * Whether a client can repeat a request without an answer. `safe` changes nothing. With `idempotent`, two requests have the effect
- * of one, though a repeat may get another answer (404, 412). `key` needs the Idempotency-Key of the first request. `never` forbids it.
+ * Whether a client can repeat a request without an answer. `safe` changes nothing. With `idempotent`, two requests have the effect of one,
+ * though a repeat may get another answer (404, 412). `key` needs the Idempotency-Key of the first request. `never` forbids it.
  */
 type Retry = 'safe' | 'idempotent' | 'key' | 'never'
 

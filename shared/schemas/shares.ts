@@ -21,8 +21,8 @@ const ALL = ['box', 'project', 'token'] as const
 const CALLERS = ['project', 'token'] as const
 
 /**
- * Everything that the callers of a deployment share, with its bound and the accounts that share it. For a token with `admin` for
- * all projects, which acts for others, only the project counts in a project.
+ * Everything that the callers of a deployment share, with its bound and the accounts that share it. For a token with `admin` for all
+ * projects, which acts for others, only the project counts in a project.
  */
 export const SHARES = {
   requests: { limit: 'requests_per_second', by: ['token'], rule: 'per_account' },

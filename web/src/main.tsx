@@ -14,7 +14,7 @@ import './styles.css'
 
 /** Starts the console in its page. */
 function start(place: HTMLElement): void {
-  // First of all, and before the router hears of an address: nothing is to find a link there.
+  // Runs first, before the router sees an address, so that no other code finds a link there.
   takeLink()
   addEventListener('popstate', takeLink)
   startTheme()
@@ -30,12 +30,12 @@ function start(place: HTMLElement): void {
   )
 }
 
-/** Shows the sign-in once the session has ended, here or in another tab, and goes on where the page was once another has begun there. */
+/** Shows the sign-in once the session has ended, here or in another tab. Returns to the page once another session has begun there. */
 function followSession(router: ReturnType<typeof createAppRouter>, queries: QueryClient): void {
   const leave = async (): Promise<void> => {
     const { pathname, href, search } = router.state.location
     const from = ownPath(pathname === SIGN_IN ? search.to : href)
-    // What is not saved asks first whether the page may be left.
+    // A page with unsaved changes asks first.
     if (pathname !== SIGN_IN) await router.navigate({ to: SIGN_IN, search: from === '/' ? {} : { to: from } })
     if (router.state.location.pathname !== SIGN_IN) return
     queries.clear()
@@ -48,7 +48,7 @@ function followSession(router: ReturnType<typeof createAppRouter>, queries: Quer
   })
   addEventListener('storage', (change) => {
     if (!isSessionChange(change)) return
-    // What is not saved has kept the page: it goes on in the session that has begun.
+    // Unsaved changes have kept the page, so it continues in the new session.
     const hasStayed = hasSession() && reasonKept() !== null && router.state.location.pathname !== SIGN_IN
     keepReason(followOthers())
     if (hasStayed) void queries.invalidateQueries()

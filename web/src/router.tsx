@@ -13,7 +13,7 @@ import { lazyPage } from './shell/page-files.ts'
 import { PendingPage, Starting } from './shell/pending-page.tsx'
 import { Loading } from './ui/page.tsx'
 
-/** Makes the table of pages. Each is a file of its own, beside that of the first load. */
+/** Creates the table of pages. Each has its own file, apart from the file of the first load. */
 export function createAppRouter(queries: QueryClient) {
   const root = createRootRouteWithContext<{ queries: QueryClient }>()({
     component: Outlet,
@@ -36,7 +36,7 @@ export function createAppRouter(queries: QueryClient) {
       noteLoss()
       redirect({ to: '/sign-in', search: pageAfter(location.href), throw: true })
     },
-    // Before pages read: what changes from then on, the events tell.
+    // Runs before the pages read, because the events report all later changes.
     loader: ({ context: { queries: store } }) =>
       Promise.all([
         store.query({ ...meQuery, staleTime: 'static' }),
@@ -73,7 +73,7 @@ export function createAppRouter(queries: QueryClient) {
     routeTree: root.addChildren([signIn, session.addChildren(pages)]),
     context: { queries },
     defaultPreload: 'intent',
-    // A page of another box or volume is another page: what was asked for on the first, undo included, stays its.
+    // A page of another box or volume is another page. Actions on the first, including undo, stay with the first.
     defaultRemountDeps: ({ params }) => params,
     defaultPendingComponent: PendingPage,
     defaultErrorComponent: Failure,
@@ -85,25 +85,25 @@ export function createAppRouter(queries: QueryClient) {
   return router
 }
 
-/** Returns the query of a sign-in that leads to a page; empty for the overview. */
+/** Returns the query of a sign-in that leads to a page. Empty for the overview. */
 function pageAfter(given: unknown): { to?: string } {
   const to = ownPath(given)
   return to === '/' ? {} : { to }
 }
 
-/** Takes the texts of the query: filters and views, so that every state of a page has a link. */
+/** Keeps the texts of the query, which are filters and views, so that every state of a page has a link. */
 function textsOf(search: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(search).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   )
 }
 
-/** Reads the query of an address, of which all are texts: `?status=409`, not `?status=%22409%22`, and `?q=1.0` stays what it is. */
+/** Reads the query of an address as texts: `?status=409`, not `?status=%22409%22`, and `?q=1.0` stays unchanged. */
 function readQuery(query: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(query))
 }
 
-/** Returns the query of an address, with its `?`; empty without parts. */
+/** Returns the query of an address with its `?`, or an empty text without parts. */
 function queryText(search: Record<string, unknown>): string {
   const text = new URLSearchParams(textsOf(search)).toString()
   return text === '' ? '' : `?${text}`
@@ -111,10 +111,10 @@ function queryText(search: Record<string, unknown>): string {
 
 type View = ReturnType<typeof lazyPage> | typeof Missing
 
-/** What stands for a part of a box that fails, or is on its way: the frame stays. */
+/** Replaces a part of a box that fails or is loading. The frame stays. */
 const OF_PART = { errorComponent: PartFailure, pendingComponent: Loading }
 
-/** What pages show. */
+/** The views of the pages. */
 const VIEWS = {
   BoxPage: lazyPage(() => import('./pages/box/box.tsx'), 'BoxPage'),
   Overview: lazyPage(() => import('./pages/overview.tsx'), 'Overview'),

@@ -45,8 +45,7 @@ export class ConnectionError extends Error {
 
 /**
  * The client dropped the stream because output arrived faster than the program read it. Most browsers read a WebSocket even if the page
- * does not
- * consume its messages.
+ * does not consume its messages.
  */
 export class OverflowError extends ConnectionError {
   override readonly name = 'OverflowError'

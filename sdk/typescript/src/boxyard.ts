@@ -18,9 +18,8 @@ export interface BoxyardOptions {
   token?: string | (() => string | null) | undefined
   /**
    * `auto` (default) uses tickets in a browser and where the front cannot stream. `always` streams only through the data address. `front`
-   * streams
-   * only through the front, with tickets for WebSockets. Pages at the address of the front need this, because no WebSocket can send their
-   * session.
+   * streams only through the front, with tickets for WebSockets. Pages at the address of the front need this, because no WebSocket can send
+   * their session.
    */
   tickets?: 'auto' | 'always' | 'front' | undefined
   /** How often a request is sent until it is answered, with pauses that double from 0.1 s. Default 6. */

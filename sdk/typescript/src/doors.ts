@@ -23,8 +23,7 @@ export interface DoorOptions {
   token(): string | null
   /**
    * `auto` uses tickets in a browser and where the front cannot stream. `always` never streams through the front. `front` gets a ticket for
-   * a
-   * WebSocket, and presents it at the front.
+   * a WebSocket, and presents it at the front.
    */
   tickets: 'auto' | 'always' | 'front'
   fetch(request: Request): Promise<Response>
@@ -32,8 +31,7 @@ export interface DoorOptions {
 
 /**
  * Bytes to send. A stream can be read only once. A function creates it, and creates another to resend it. A resend happens if the front
- * turns out
- * to be a function that accepts no body of such a length.
+ * turns out to be a function that accepts no body of such a length.
  */
 export type UploadBody = OneBody | (() => ReadableStream<Uint8Array> | SizedStream)
 

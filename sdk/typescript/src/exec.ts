@@ -49,8 +49,7 @@ export interface StreamOptions extends ExecOptions {
   rows?: number | undefined
   /**
    * Offers an SSH agent to the command, which finds it by SSH_AUTH_SOCK. Runs while you iterate over the output. Answer with `answerAgent`,
-   * and
-   * send no bytes once the agent has closed its end.
+   * and send no bytes once the agent has closed its end.
    */
   sshAgent?: AgentListener | undefined
 }

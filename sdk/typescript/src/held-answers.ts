@@ -13,8 +13,7 @@ export const HOLD_LIMITS: HoldLimits = { answerBytes: 64 * 1024 * 1024, answerMs
 
 /**
  * Reads an answer as text. Reads at most 1 MiB of an error response, which is more than any problem has.
- * @throws ApiError `unexpected_answer` for an answer that is too long or does not end in time,
- * ConnectionError for one that breaks off
+ * @throws ApiError `unexpected_answer` for an answer that is too long or does not end in time, ConnectionError for one that breaks off
  */
 export async function holdText(response: Response, limits: HoldLimits = HOLD_LIMITS): Promise<string> {
   const { body, ok, status } = response

@@ -1,6 +1,6 @@
 /**
- * Checks the path parameters of an operation. A URL drops the segments `.` and `..` (RFC 3986, 5.2.4), even percent-encoded, so
- * such a name would reach another resource. @throws TypeError for an empty name, `.` and `..`
+ * Checks the path parameters of an operation. A URL drops the segments `.` and `..` (RFC 3986, 5.2.4), even percent-encoded, so such a name
+ * would reach another resource. @throws TypeError for an empty name, `.` and `..`
  */
 export function checkPathParameters(parameters: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(parameters)) {

@@ -6,8 +6,7 @@ type Fetch = (request: Request) => Promise<Response>
 
 /**
  * Returns the redirect mode of a request that `followReads` sends. Only reads follow redirects. Pages cannot see the address of a redirect.
- * There
- * the browser follows it, without the token to another origin and never in plain text from an encrypted page.
+ * There the browser follows it, without the token to another origin and never in plain text from an encrypted page.
  */
 export function redirectOf(method: string): 'manual' | 'follow' | 'error' {
   if (isNode()) return 'manual'

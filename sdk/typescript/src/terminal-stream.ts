@@ -128,8 +128,7 @@ async function* readPieces(
 
 /**
  * Joins the output that has arrived of one stream, up to JOINED_BYTES. Commands write in pieces of a few KiB, and each costs the reader as
- * much
- * as a long one. Also returns the frame after it if one was read.
+ * much as a long one. Also returns the frame after it if one was read.
  */
 function joinReady(first: Frame, socket: ChannelSocket): { frame: Frame; next: Frame | null } {
   const { channel } = first

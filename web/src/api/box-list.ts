@@ -1,6 +1,6 @@
 import type { Box, Ref } from './records.ts'
 
-/** Returns the list with `box` in its place, by project and name; null takes it out. */
+/** Returns the list with `box` in its place, by project and name. Null removes it. */
 export function replaceBox(list: readonly Box[], ref: Ref, box: Box | null): Box[] {
   const rest = list.filter(({ project, name }) => project !== ref.project || name !== ref.name)
   if (box === null) return rest

@@ -1,10 +1,10 @@
 import { ApiError, ConnectionError, type RequestFault } from '@boxyard/sdk'
 
-/** Returns what an error says, for people: neither a pointer into a request nor the words of a browser or of its network. */
+/** Returns the text of an error for people, without pointers into a request and without the texts of a browser or its network. */
 export function errorWords(error: unknown): string {
   if (error instanceof ApiError) return apiWords(error)
   if (error instanceof ConnectionError) return isSentence(error) ? error.message : unreachableWords()
-  // Those of a browser are for whoever writes a page.
+  // A browser's own messages are for page authors.
   if (error instanceof DOMException || NATIVE.some((Class) => error instanceof Class)) return BROKEN
   return error instanceof Error ? error.message : BROKEN
 }
@@ -18,7 +18,7 @@ export function failureTitle(error: unknown): string {
   return error.status >= 500 ? UNREACHABLE : 'Something went wrong'
 }
 
-/** Says that the service does not answer, and whether that is for this device to mend. */
+/** Reports that the service does not answer, and whether this device is offline. */
 export function unreachableWords(): string {
   return globalThis.navigator?.onLine === false ? 'This device is offline.' : 'Boxyard cannot be reached.'
 }
@@ -39,7 +39,7 @@ function apiWords(error: ApiError): string {
   return error.message
 }
 
-/** Whether an error tells what a user can read: what broke a connection is told in the words of its platform. */
+/** Returns whether users can understand the message. A broken connection has a message of its platform. */
 function isSentence({ message, cause }: Error): boolean {
   return cause === undefined && /^[A-Z].*\.$/.test(message)
 }

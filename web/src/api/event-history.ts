@@ -6,13 +6,13 @@ import { ALL_PROJECTS } from './queries.ts'
 /** Events before a time, newest first. */
 export interface HistoryPage {
   events: BoxyardEvent[]
-  /** Where the page before it ends, in ms since the epoch; null: there is nothing before. */
+  /** Where the previous page ends, in ms since the epoch, or null if nothing precedes it. */
   before: number | null
-  /** Cells of a fleet that did not answer: what happened there is left out. */
+  /** Cells of a fleet that did not answer. Their events are missing. */
   missing: string[]
 }
 
-/** Which events are shown; empty: all. */
+/** Which events to show. Empty for all. */
 export interface EventFilter {
   project: string
   /** The first part of a type, such as `box`. */
@@ -34,7 +34,7 @@ export const eventHistoryQuery = (filter: EventFilter) =>
     },
     initialPageParam: null as number | null,
     getNextPageParam: ({ before }) => before,
-    // No event tells that a cell is back.
+    // No event reports that a cell is back.
     refetchInterval: ({ state }) => missingIn(state.data?.pages ?? []).length > 0 && MISSING_MS,
   })
 
@@ -49,8 +49,8 @@ export type EventReader = (
 ) => Promise<Pick<AnswerOf<'listEvents'>, 'events' | 'has_more' | 'next_cursor' | 'missing_cells'>>
 
 /**
- * Reads the events before a time, null: all until now. The service tells them oldest first from a time on: spans are read back from the
- * end, longer ones where little happened, shorter ones where much did.
+ * Reads the events before a time, or all until now if it is null. The service lists events from a time on, oldest first. This reads spans
+ * back from the end: longer ones if little happened, shorter ones if much did.
  */
 export async function readBefore(
   read: EventReader,
@@ -84,7 +84,7 @@ export async function readBefore(
   return { events: found, before: end, missing: [...missing] }
 }
 
-/** Returns the events of a span, oldest first; null if they are too many, unless all are asked for. */
+/** Returns the events of a span, oldest first. Returns null if they are too many, unless the caller wants all. */
 async function readSpan(
   read: EventReader,
   { start, end, isWhole }: { start: number; end: number | null; isWhole: boolean },

@@ -2,12 +2,12 @@
 export interface StreamMessage {
   /** `message` where it is not named. */
   name: string
-  /** The cursor; empty where none was told. */
+  /** The cursor. Empty if the message has none. */
   id: string
   data: string
 }
 
-/** Reads server-sent events as they come (HTML, 9.2.6), those without data too: they move the id on. */
+/** Yields server-sent events as they arrive (HTML, 9.2.6), including those without data, because they advance the id. */
 export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder()
   let rest = ''
@@ -21,7 +21,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
   }
 }
 
-/** Ends a stream of which nothing came for longer than the service's silence: its connection is gone. */
+/** Ends a stream that has received nothing for longer than the service's heartbeat interval, because its connection is gone. */
 export function withinSilence(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const wait = (controller: TransformStreamDefaultController<Uint8Array>): void => {
@@ -40,7 +40,7 @@ export function withinSilence(stream: ReadableStream<Uint8Array>): ReadableStrea
   )
 }
 
-/** Goes through a stream by its reader: Safari does not iterate streams. Who stops early cancels it. */
+/** Iterates over a stream with its reader, because Safari cannot iterate streams. Stopping early cancels it. */
 async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader()
   try {

@@ -2,7 +2,7 @@ import { type AnswerOf, ApiError, type FullAnswer } from '@boxyard/sdk'
 import { api } from './client.ts'
 import { errorWords } from './error-words.ts'
 
-/** Work of the service that goes on after its answer, such as a backup. */
+/** Work of the service that continues after its answer, such as a backup. */
 export interface Job {
   /** Id of its operation. */
   id: string
@@ -10,11 +10,11 @@ export interface Job {
   words: string
   /** The page that shows it, such as `volume demo/db`. */
   place: string
-  /** From 0 to 1; null while it is unknown. */
+  /** From 0 to 1, or null while it is unknown. */
   progress: number | null
-  /** Ends it before it is done; left out where it cannot be. */
+  /** Ends the work early. Absent if that is impossible. */
   stop?: (() => void) | undefined
-  /** The fields of its form, to request it again after a failure; absent without a form. */
+  /** The fields of its form, to request it again after a failure. Absent without a form. */
   input?: JobInput | undefined
 }
 
@@ -66,8 +66,8 @@ export function watchJobs(listener: () => void): () => void {
 }
 
 /**
- * Begins work that may outlive its answer, and resolves when it has ended, with its operation; with null if it was done at once.
- * @throws ApiError that of the answer, or of the operation
+ * Begins work that may outlive its answer. Resolves when it has ended with its operation, or with null if it was done at once.
+ * @throws ApiError from the answer, or from the operation
  */
 export async function runJob(
   words: Omit<Job, 'id' | 'progress'>,
@@ -86,7 +86,7 @@ export async function runJob(
   return followJob({ ...words, id, progress: null, stop: stop && stopHere })
 }
 
-/** Follows the jobs that this tab followed before it was loaded anew, once, and tells how each ends. */
+/** Follows the jobs that this tab followed before a reload, once, and reports how each ends. */
 export function resumeJobs(onEnd: (words: string, error: unknown) => void): void {
   if (isResumed) return
   isResumed = true
@@ -121,13 +121,13 @@ async function followJob(job: Job): Promise<AnswerOf<'getOperation'>> {
 async function follow(id: string): Promise<AnswerOf<'getOperation'>> {
   for (;;) {
     const operation = await lookAt(id)
-    // That of a failed one throws its problem.
+    // For a failed operation, throws its problem.
     if (operation !== null && operation.status !== 'running') return api().waitForOperation(id)
     set(jobs.map((job) => (job.id === id ? { ...job, progress: operation?.progress ?? job.progress } : job)))
   }
 }
 
-/** Returns an operation after a second; null while the service cannot be reached, which ends no work of it. */
+/** Returns an operation after a second, or null while the service is unreachable, which ends none of its work. */
 async function lookAt(id: string): Promise<AnswerOf<'getOperation'> | null> {
   try {
     return await api().call('getOperation', { path: { operation: id }, query: { wait_seconds: 1 } })

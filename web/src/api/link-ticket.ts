@@ -3,8 +3,8 @@ import { isTicket } from './credential.ts'
 let kept: string | null = null
 
 /**
- * Takes a sign-in link out of the address, so that neither the history nor a page that is gone to has it. It does nothing by itself: who
- * has sent it may be anybody, so that the page asks first.
+ * Removes a sign-in link from the address, so that neither the history nor the next page has it. Does not sign in. Anyone may have sent the
+ * link, so the page asks first.
  */
 export function takeLink(): void {
   if (!/^\/sign-in\/?$/i.test(location.pathname) || location.hash === '') return
@@ -12,7 +12,7 @@ export function takeLink(): void {
   history.replaceState(history.state, '', location.pathname + location.search)
 }
 
-/** Returns the ticket of the link that was taken and not dropped yet; null: none. One that is not whole is `''`. */
+/** Returns the ticket of the link that was removed and not dropped yet, or null. Returns `''` for an incomplete one. */
 export function linkKept(): string | null {
   return kept === null || isTicket(kept) ? kept : ''
 }

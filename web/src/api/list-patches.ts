@@ -3,7 +3,9 @@ import { replaceBox } from './box-list.ts'
 import { boxesQuery } from './queries.ts'
 import type { Box, Ref } from './records.ts'
 
-/** Puts a box into the list of boxes that was read, null takes it out; again after a read of the whole list, which may have begun before. */
+/**
+ * Puts a box into the loaded list of boxes, or removes it if null. Repeats this after a read of the whole list that may have begun earlier.
+ */
 export type ListPatch = (ref: Ref, box: Box | null) => void
 
 /** Creates what keeps boxes of the list newer than the list. */

@@ -3,8 +3,8 @@ import { api } from './client.ts'
 import { ALL_PROJECTS } from './queries.ts'
 
 /**
- * Where to go on with the events: begun at the moment before pages read, since what changes after that is told by the stream, which opens
- * later. Null where it cannot be had, such as for a token that may not read.
+ * The cursor from which to follow events. Read before the pages, because the stream opens later and reports all changes after the cursor.
+ * Null if it is unavailable, for example for a token that cannot read.
  */
 export const liveCursorQuery = queryOptions({
   queryKey: ['live-cursor'],

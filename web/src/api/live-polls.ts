@@ -4,8 +4,8 @@ import { pauseFor } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
 
 /**
- * Asks for the events behind a cursor every some seconds, and tells them as a stream would; the message after those of an answer has the
- * cursor behind them. @throws ApiError, ConnectionError, the reason of the signal
+ * Polls for the events after a cursor every few seconds, and yields them as a stream would. The message after the events of an answer has
+ * the next cursor. @throws ApiError, ConnectionError, the reason of the signal
  */
 export async function* pollEvents(cursor: string, signal: AbortSignal): AsyncGenerator<StreamMessage> {
   for (let since = cursor; ; ) {

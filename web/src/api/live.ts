@@ -15,21 +15,21 @@ export interface LiveState {
   isPolled: boolean
 }
 
-/** What a follower of the events is told. */
+/** Callbacks of a follower of events. */
 export interface LiveListener {
-  /** Where to go on: `now`, or what `onCursor` was told last. */
+  /** Where to continue: `now`, or the last value that `onCursor` received. */
   since: string
-  /** As it was told last. */
+  /** The last value that it received. */
   isPolled: boolean
   onCursor(cursor: string): void
   onEvent(event: BoxyardEvent): void
-  /** Told when events begin to come, and when that is lost. */
+  /** Called when events begin to arrive, and when the connection is lost. */
   onState(state: LiveState): void
 }
 
 /**
- * Follows the events of all projects until `signal` aborts: by one stream, or by asking for them where the front carries none. Goes on where
- * it was, with pauses that double.
+ * Follows the events of all projects until `signal` aborts, through one stream, or by polling if the front cannot stream. Resumes at its
+ * cursor, with pauses that double.
  */
 export async function followLive(listener: LiveListener, signal: AbortSignal): Promise<void> {
   let cursor = listener.since
@@ -41,7 +41,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
       isPolled = stream === null
       const messages = stream === null ? pollEvents(cursor, signal) : readEventStream(withinSilence(stream))
       const open = { isOpen: true, isComplete: cursor !== 'now', isPolled }
-      // A stream tells what is after its start; what polls tell is after their first answer.
+      // A stream reports events after its start, and polling after its first answer.
       let isTold = stream !== null
       if (isTold) listener.onState(open)
       for await (const message of messages) {
@@ -56,7 +56,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
           listener.onEvent(JSON.parse(message.data) as BoxyardEvent)
       }
     } catch (error) {
-      // The service no longer keeps what came after it. Other reasons do not matter: it is tried again.
+      // The service no longer keeps the events after it. For any other reason it tries again.
       if (error instanceof ApiError && error.status === 410) cursor = 'now'
     }
     if (signal.aborted) return
@@ -65,7 +65,7 @@ export async function followLive(listener: LiveListener, signal: AbortSignal): P
   }
 }
 
-/** Opens the stream of events; null: the front carries none. @throws ApiError, ConnectionError */
+/** Opens the stream of events, or returns null if the front cannot stream. @throws ApiError, ConnectionError */
 async function openStream(cursor: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {
   const query = new URLSearchParams({ since: cursor })
   return openEventStream(`/v1/projects/${ALL_PROJECTS}/events?${query.toString()}`, signal)

@@ -1,7 +1,7 @@
 import type { Query, QueryCache } from '@tanstack/react-query'
 import { mayHeal } from './patience.ts'
 
-/** What the page behind a form reads: each query with how many read it. */
+/** Queries of the page behind a form, each with its number of readers. */
 export type ReadsBehind = ReadonlyMap<string, number>
 
 /** Returns what is being read, before a form reads something. */
@@ -9,7 +9,7 @@ export function readsBehind(cache: QueryCache): ReadsBehind {
   return new Map(cache.getAll().map((query) => [query.queryHash, query.getObserversCount()]))
 }
 
-/** Returns what a form reads, the page behind it not alone, and could not be read; null: nothing is missing. */
+/** Returns a query that the form reads, not only the page behind it, and that failed. Returns null if there is none. */
 export function missingRead(cache: QueryCache, behind: ReadsBehind): Query | null {
   const isOfForm = (query: Query): boolean => query.getObserversCount() > (behind.get(query.queryHash) ?? 0)
   return cache.getAll().find((query) => query.isActive() && isOfForm(query) && isMissing(query)) ?? null

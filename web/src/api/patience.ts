@@ -1,15 +1,15 @@
 import { ApiError } from '@boxyard/sdk'
 
-/** Whoever waits for a service that may be away. */
+/** A caller that waits for a service that may be away. */
 export interface Patience {
   signal: AbortSignal
-  /** Told when the service cannot be reached, and when it can be again. */
+  /** Called when the service becomes unreachable, and when it is reachable again. */
   onLost(isLost: boolean): void
 }
 
 /**
  * Repeats a read until it is answered, with pauses that double.
- * @throws ApiError for an answer of 4xx that another request would get as well; the reason of the signal once that is aborted
+ * @throws ApiError for a 4xx answer that another request would also get; the reason of the signal once that is aborted
  */
 export async function readPersistently<T>(read: () => Promise<T>, { signal, onLost }: Patience): Promise<T> {
   for (const pauses = createPauses(); ; ) {
@@ -32,7 +32,7 @@ export function isForGood(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && !error.retryable
 }
 
-/** Returns true for a failure that another try may mend: what cannot be reached may be back soon, a refusal stays one. */
+/** Returns true for a failure that another try may fix. An unreachable service may be back soon, but a refusal stays. */
 export function mayHeal(error: unknown): boolean {
   return !(error instanceof ApiError) || error.retryable
 }

@@ -3,7 +3,7 @@ import { api } from './client.ts'
 import type { Box, Ref } from './records.ts'
 import { LONGEST_PAGE, readWholeList } from './whole-list.ts'
 
-/** Stands for all projects that the session may read. */
+/** Selects all projects that the session can read. */
 export const ALL_PROJECTS = '-'
 
 export const meQuery = queryOptions({
@@ -30,7 +30,7 @@ export const healthQuery = queryOptions({
   refetchInterval: 60_000,
 })
 
-/** Returns when to look again: no event tells that a node of a fleet is back, whose boxes are unknown until then. */
+/** Returns when to look again, because no event reports that a node of a fleet is back. Its boxes are unknown until then. */
 function untilKnown(boxes: readonly Box[]): number | false {
   return boxes.some(({ status }) => status === 'unknown') && UNKNOWN_MS
 }

@@ -11,7 +11,7 @@ export function createQueryClient(): QueryClient {
         retry: false,
         refetchOnWindowFocus: false,
         refetchOnReconnect: true,
-        // Also without a network: the service may be on this machine.
+        // Also without a network, because the service may be on this machine.
         networkMode: 'always',
       },
       mutations: { networkMode: 'always' },
@@ -19,7 +19,7 @@ export function createQueryClient(): QueryClient {
   })
 }
 
-/** Reads once more, after a pause, what is shown and could not be read: a dialog that opened while the service was away fills up. */
+/** Repeats a failed read once, after a pause, if its result is shown. A dialog that opened while the service was away thus fills up. */
 function healLater(error: Error, query: Query<unknown, unknown, unknown>): void {
   if (!mayHeal(error)) return
   setTimeout(() => {

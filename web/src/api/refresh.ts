@@ -8,15 +8,15 @@ import { createRereads, type Rereads } from './rereads.ts'
 /** Brings what is on screen up to date with the events as they come. */
 export interface Refresher {
   take(event: BoxyardEvent): void
-  /** Reads everything that is on screen anew. */
+  /** Reads everything on screen again. */
   all(): void
-  /** Begins at once what was gathered. */
+  /** Starts the collected reads at once. */
   flush(): void
 }
 
 /**
- * Reads a box that an event tells of anew, and puts it into the list: of a list of 10,000 only what changed is read. Many boxes at once
- * are read as the list. Data without a reader stays unread.
+ * Reloads a box that an event names, and puts it into the list. It thus reads only the changes of a list of 10,000. For many boxes at once
+ * it reads the list. Data without a reader stays unread.
  */
 export function createRefresher(queries: QueryClient): Refresher {
   const boxes = new Map<string, Ref>()
@@ -72,7 +72,7 @@ function boxOf({ resource }: BoxyardEvent): Ref | null {
   return project === undefined || name === undefined ? null : { project, name }
 }
 
-/** Keys of the queries that events of a kind may change, beside those of the box itself. */
+/** Keys of the queries that events of a kind can change, in addition to the keys of the box itself. */
 const KEYS: Record<string, readonly string[]> = {
   box: ['projects'],
   data: ['volumes', 'volume', 'projects'],
@@ -83,6 +83,6 @@ const KEYS: Record<string, readonly string[]> = {
   quota: ['projects'],
   token: ['tokens'],
 }
-/** Long enough that a burst is one refresh, and short enough that nobody sees it. */
+/** Long enough that a burst is one refresh, and too short to notice. */
 const GATHER_MS = 40
 const ONE_BY_ONE_MAX = 20

@@ -9,11 +9,11 @@ export interface AnyQuery extends Pick<Query, 'queryHash' | 'promise' | 'invalid
 /** Reads queries again, so that what was asked for before an event is never the last word. */
 export interface Rereads {
   /**
-   * Resolves once a read has ended that began after the call. A read under way is cancelled; one that was begun here is not, since events in
-   * a row could put it off for ever: it ends, and one more follows.
+   * Resolves once a read has ended that began after the call. Cancels a read that another caller began. Does not cancel its own, because a
+   * series of events could then postpone it forever. That read ends, and one more follows.
    */
   read(query: AnyQuery): Promise<void>
-  /** Reads a query again if it is on screen; else it is read when it is shown the next time. */
+  /** Reads a query again if it is on screen. Otherwise the next page that shows it reads it. */
   refresh(query: AnyQuery): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export interface Rereads {
 export function createRereads(): Rereads {
   const under = new Map<string, { isAgain: boolean; ended: Promise<void> }>()
   const run = async (query: AnyQuery): Promise<void> => {
-    // Nothing is shown yet: whoever waits for the first read gets that.
+    // Nothing is shown yet, so the first read serves everyone who waits for it.
     if (isFirstRead(query)) await ended(query.promise)
     do {
       const now = under.get(query.queryHash)
@@ -56,6 +56,6 @@ function isFirstRead({ state }: AnyQuery): boolean {
 }
 
 async function ended(read: Promise<unknown> | undefined): Promise<void> {
-  // What fails is in the state of the query.
+  // The state of the query holds a failure.
   await read?.catch(() => undefined)
 }

@@ -1,20 +1,20 @@
 import type { ApiError } from '@boxyard/sdk'
 
-/** Why a session has ended: what another tab, or the service, says of it. */
+/** Why a session has ended, as reported by another tab or the service. */
 export type SessionEnd =
   | { kind: 'expired' | 'revoked' | 'signed-out' | 'forgotten' | 'cleared' }
   | { kind: 'refused'; detail: string }
 
-/** Where the tabs of a browser tell each other why the session ends: before it does. */
+/** Storage key by which the tabs of a browser share why the session ends, before it does. */
 const KEPT = 'boxyard.session-end'
 
-/** Tells the other tabs why the session ends; null: it does not, or another has begun. */
+/** Shares with the other tabs why the session ends. Null means that it does not end, or that another has begun. */
 export function keepEnd(end: SessionEnd | null): void {
   if (end === null) localStorage.removeItem(KEPT)
   else localStorage.setItem(KEPT, JSON.stringify(end))
 }
 
-/** Returns why the session ends, as a tab has told; null: none has. */
+/** Returns why the session ends, as another tab has stored it, or null. */
 export function endKept(): SessionEnd | null {
   try {
     const end = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as SessionEnd | null

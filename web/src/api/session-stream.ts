@@ -1,8 +1,8 @@
 import { problemIn, sessionFetch } from './session.ts'
 
 /**
- * Opens a stream of server-sent events in the session; null: the front carries none, as a function does not. It leads to another origin
- * instead, which the policy of these pages does not let them ask.
+ * Opens a stream of server-sent events in the session. Returns null if the front cannot stream, such as a function. That front redirects to
+ * another origin, which the policy of these pages does not allow.
  * @throws ApiError, ConnectionError
  */
 export async function openEventStream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {

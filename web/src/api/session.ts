@@ -11,11 +11,11 @@ const HEADER = 'x-boxyard-session'
 /** When the session ends at the latest, in ms by the clock of this browser. */
 const ENDS_AT = 'boxyard.session-ends-at'
 
-/** Told when the session has ended, with the reason in words. */
+/** Called with the reason in words when the session has ended. */
 type Ended = (reason: string) => void
 let onEnded: Ended = () => undefined
 
-/** Returns true if this browser has signed in here; whether the session still lives, the service tells. */
+/** Returns true if this browser has signed in here. Only the service knows whether the session is still valid. */
 export function hasSession(): boolean {
   return sessionKey() !== null
 }
@@ -31,7 +31,7 @@ export function isSessionChange(change: Record<'key' | 'oldValue' | 'newValue', 
   return change.key === null || (change.key === KEY && change.oldValue !== change.newValue)
 }
 
-/** Returns the half of the session that this page keeps; null without one. */
+/** Returns the half of the session that this page keeps, or null without one. */
 export function sessionKey(): string | null {
   return localStorage.getItem(KEY)
 }
@@ -43,15 +43,15 @@ export function sessionHeaders(): Record<string, string> {
 }
 
 let reason: string | null = null
-/** Whether this page knows that it has no session: what it still asks for is refused for nothing new. */
+/** Whether this page knows that it has no session. Refusals of its remaining requests then report nothing new. */
 let isOver = false
 
-/** Keeps why the session has ended, for the page that is shown next: not in its address, where anybody could write one. */
+/** Keeps why the session has ended, for the next page. The address must not hold it, because anyone could write one. */
 export function keepReason(words: string | null): void {
   reason = words
 }
 
-/** Returns why the session has ended; null: it has not. */
+/** Returns why the session has ended, or null if it has not. */
 export function reasonKept(): string | null {
   return reason
 }
@@ -63,13 +63,13 @@ export function noteLoss(): void {
   keepReason(endWords({ kind: 'cleared' }))
 }
 
-/** Takes over that another tab has ended the session, and returns why; null: it has begun another. */
+/** Takes over the state of another tab. Returns why that tab ended the session, or null if it has begun another. */
 export function followOthers(): string | null {
   isOver = !hasSession()
   return isOver ? endWords(endKept() ?? { kind: 'cleared' }) : null
 }
 
-/** Sends a request of the session; forgets the session if the service does not take it. */
+/** Sends a request of the session. Forgets the session if the service rejects it. */
 export async function sessionFetch(request: Request): Promise<Response> {
   const key = sessionKey()
   for (const [name, value] of Object.entries(sessionHeaders())) request.headers.set(name, value)
@@ -78,7 +78,7 @@ export async function sessionFetch(request: Request): Promise<Response> {
   return response
 }
 
-/** Forgets the session of `key`, null for none, after a refusal, and tells why it has ended. */
+/** Forgets the session of `key` (null for none) after a refusal, and reports why it has ended. */
 export function noteRefusal(key: string | null, error: ApiError): void {
   if (key !== sessionKey() || isOver) return
   // A tab that signs out has said so before the service has.
@@ -91,7 +91,7 @@ function endsAt(): number {
   return Number(localStorage.getItem(ENDS_AT) ?? Number.POSITIVE_INFINITY)
 }
 
-/** Ends the session here, and tells other tabs why, which hear of it by the change of the key. */
+/** Ends the session here, and stores the reason for other tabs, which notice the change of the key. */
 function endHere(end: SessionEnd): void {
   isOver = true
   keepEnd(end)
@@ -117,7 +117,7 @@ export async function signIn(credential: Credential): Promise<void> {
   isOver = false
 }
 
-/** Returns when a session ends that an answer has begun: the clock of the service may be another. */
+/** Returns when a session ends that an answer has begun. Allows for a service with another clock. */
 function endOfAnswer({ headers }: Response, { token }: Record<string, unknown>): number {
   const { expires_at: end } = (token ?? {}) as Record<string, unknown>
   const now = Date.now()
@@ -125,7 +125,7 @@ function endOfAnswer({ headers }: Response, { token }: Record<string, unknown>):
   return typeof end === 'string' ? now + Date.parse(end) - serviceNow : Number.POSITIVE_INFINITY
 }
 
-/** What a sign-in link signs in with. */
+/** The token that a sign-in link signs in with. */
 export interface LinkFacts {
   token: { id: string; name: string; projects: '*' | readonly string[]; permissions: readonly string[] }
   /** End of the session that it would begin. */
@@ -133,8 +133,8 @@ export interface LinkFacts {
 }
 
 /**
- * Reads what a sign-in link signs in with, and leaves both the link and the session of this browser as they are.
- * @throws ApiError for one that is used, over or of another service, ConnectionError
+ * Reads the token that a sign-in link signs in with, without using up the link or changing the session of this browser.
+ * @throws ApiError for a link that is used, expired or of another service, ConnectionError
  */
 export async function readLink(ticket: string): Promise<LinkFacts> {
   const response = await reach(() => fetch('/v1/session/links', { headers: linkHeaders(ticket), credentials: 'omit' }))
@@ -142,9 +142,9 @@ export async function readLink(ticket: string): Promise<LinkFacts> {
   return (await response.json()) as LinkFacts
 }
 
-/** Ends the session at the service, and then here. @throws ApiError, ConnectionError: it goes on */
+/** Ends the session at the service, and then here. @throws ApiError, ConnectionError. The session then stays */
 export async function signOut(): Promise<void> {
-  // Before the service refuses what other tabs ask for; this one asks for nothing new.
+  // Runs before the service refuses requests of other tabs. This tab sends nothing new.
   keepEnd({ kind: 'signed-out' })
   isOver = true
   try {
@@ -159,7 +159,7 @@ export async function signOut(): Promise<void> {
   endHere({ kind: 'signed-out' })
 }
 
-/** Forgets the session here; at the service it goes on until it is revoked or its time is over. */
+/** Forgets the session here. At the service it stays valid until it is revoked or expires. */
 export function forgetSession(): void {
   endHere({ kind: 'forgotten' })
 }
@@ -181,7 +181,7 @@ async function reach(send: () => Promise<Response>): Promise<Response> {
   }
 }
 
-/** Returns the error that an answer tells, whoever sent it. */
+/** Returns the error in any answer, whether from the service or a proxy. */
 export async function problemIn(response: Response): Promise<ApiError> {
   return toApiError(response.status, await response.json().catch(() => null))
 }

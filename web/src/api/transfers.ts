@@ -16,7 +16,7 @@ export interface Upload {
   signal: AbortSignal
 }
 
-/** Writes a file of a box, telling how much has been sent. @throws ApiError, ConnectionError */
+/** Writes a file of a box, and reports how many bytes have been sent. @throws ApiError, ConnectionError */
 export async function uploadFile({ box, query, bytes, isReplacing, onProgress, signal }: Upload): Promise<void> {
   const path = `/v1/projects/${box.project}/boxes/${box.name}/files/write?${new URLSearchParams(query).toString()}`
   const headers = { 'content-type': 'application/octet-stream', ...(isReplacing ? {} : { 'if-none-match': '*' }) }
@@ -31,14 +31,14 @@ export interface BytesToSend extends Pick<Upload, 'bytes' | 'onProgress' | 'sign
   headers: Readonly<Record<string, string>>
 }
 
-/** What the service has answered. */
+/** The answer of the service. */
 export interface SentAnswer {
   status: number
   body: Record<string, unknown>
   headers: Headers
 }
 
-/** Sends bytes, telling how much has been sent: what fetch does not tell. @throws ApiError, ConnectionError */
+/** Sends bytes, and reports how many have been sent, which fetch cannot do. @throws ApiError, ConnectionError */
 export function sendBytes({ method, path, headers, bytes, onProgress, signal }: BytesToSend): Promise<SentAnswer> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
@@ -68,7 +68,7 @@ export function sendBytes({ method, path, headers, bytes, onProgress, signal }: 
   })
 }
 
-/** What is downloaded: a file, or a tar of what is at a path. */
+/** A download: a file, or a tar of a path. */
 export interface Download {
   operation: 'readFile' | 'readArchive'
   query: Record<string, string>

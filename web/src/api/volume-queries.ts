@@ -32,7 +32,7 @@ export const storedBackupsQuery = (project: string) =>
     queryFn: ({ signal }) => readWholeList('listStoredBackups', { path: { project }, query: LONGEST_PAGE, signal }),
   })
 
-/** Reads a volume and what it has anew, where it is on screen. */
+/** Reloads a volume and its resources, if they are on screen. */
 export async function refreshVolume(queries: QueryClient, { project, name }: Ref): Promise<void> {
   const keys = [
     ['volume', project, name],

@@ -9,7 +9,7 @@ export interface EventSentence {
   verb: string
   /** Resource of the event, such as `yard/web`. */
   thing: string
-  /** More about it; empty if there is none. */
+  /** More about it, or empty. */
   rest: string
 }
 

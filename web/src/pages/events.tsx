@@ -5,7 +5,7 @@ import { Page } from '../ui/page.tsx'
 import { useSearchState } from '../ui/search-state.ts'
 import { EventPages } from './event-list.tsx'
 
-/** What happens now and what was before, newest first, by kind and project. */
+/** Current and past events, newest first, by kind and project. */
 export function EventsPage() {
   const { get, change } = useSearchState()
   const [kind, project] = [get('kind'), get('project')]

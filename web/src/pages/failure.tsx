@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { Problem } from '../ui/problem.tsx'
 
-/** Stands for a page that could not be shown; tries again by itself where that may help. */
+/** Replaces a page that could not be shown. Retries automatically if that may help. */
 export function Failure(props: ErrorComponentProps) {
   return (
     <Page title={titleOf(props.error)}>
@@ -21,7 +21,7 @@ export function Failure(props: ErrorComponentProps) {
   )
 }
 
-/** Stands for all of the console, which has no frame yet. */
+/** Replaces the whole console, which has no frame yet. */
 export function FailureAlone(props: ErrorComponentProps) {
   return (
     <main>
@@ -30,7 +30,7 @@ export function FailureAlone(props: ErrorComponentProps) {
   )
 }
 
-/** Stands for a part of a page, whose frame stays. */
+/** Replaces a part of a page, whose frame stays. */
 export function PartFailure(props: ErrorComponentProps) {
   return (
     <div className="flex w-full max-w-6xl flex-col gap-5 p-4 md:p-6">
@@ -44,7 +44,7 @@ function titleOf(error: unknown): string {
   return error instanceof PageFileError ? "Couldn't load this page" : failureTitle(error)
 }
 
-/** Says why, and what helps; `children` is the way out where nothing does. */
+/** Shows the reason and a remedy. `children` is the way out if there is none. */
 function FailureNote({ error, reset, children }: ErrorComponentProps & { children?: ReactNode }) {
   const router = useRouter()
   const boundary = useQueryErrorResetBoundary()
@@ -59,7 +59,7 @@ function FailureNote({ error, reset, children }: ErrorComponentProps & { childre
   useEffect(() => {
     if (!isTried) return undefined
     const timer = setInterval(() => {
-      // Until it has come the page stays as it is, with the focus where it is.
+      // Until it has loaded, the page and its focus stay unchanged.
       if (error instanceof PageFileError) void error.again().then(again.current, () => undefined)
       else again.current()
     }, RETRY_MS)
@@ -79,7 +79,7 @@ function FailureNote({ error, reset, children }: ErrorComponentProps & { childre
   )
 }
 
-/** Stands for a page that is not there. */
+/** Replaces a page that does not exist. */
 export function Missing() {
   return (
     <Page title="Page not found">
@@ -92,7 +92,7 @@ export function Missing() {
   )
 }
 
-/** Stands for a part of a box that is not there. */
+/** Replaces a part of a box that does not exist. */
 export function MissingPart() {
   return (
     <div className="p-6">

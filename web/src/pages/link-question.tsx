@@ -6,9 +6,9 @@ import { Problem } from '../ui/problem.tsx'
 import { timeText } from '../ui/words.ts'
 
 interface LinkQuestionProps {
-  /** Ticket of the link; `''` for one that is not whole. */
+  /** Ticket of the link, or `''` for an incomplete one. */
   ticket: string
-  /** Why the last try to sign in failed; null: nothing. */
+  /** Why the last sign-in failed, or null. */
   error: unknown
   isBusy: boolean
   accept(): void
@@ -16,8 +16,8 @@ interface LinkQuestionProps {
 }
 
 /**
- * Asks before a sign-in link signs in: whoever has sent it may want this browser to work in the name of a token of theirs. Nothing but its
- * button signs in, and the button is not focused, so that a key that is held down presses nothing.
+ * Asks before a sign-in link signs in, because its sender may want this browser to work with the sender's token. Only its button signs in.
+ * The button is not focused, so a key that is held down does not press it.
  */
 export function LinkQuestion({ ticket, error, isBusy, accept, decline }: LinkQuestionProps) {
   const isWhole = ticket !== ''

@@ -72,7 +72,7 @@ function HealthPanel({ health, version }: { health: Health; version: string | un
   )
 }
 
-/** How many boxes there are, at all cells of a fleet: health is of one. */
+/** Number of boxes, at all cells of a fleet, because health covers one cell. */
 function Counts() {
   const { data: projects } = useQuery(projectsQuery)
   if (!projects) return null

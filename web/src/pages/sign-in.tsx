@@ -80,7 +80,7 @@ export function SignIn() {
   )
 }
 
-/** Returns the ticket of the link that the page was opened with, or that was pasted into its address bar since; null: none. */
+/** Returns the ticket of the link that opened the page, or that was pasted into its address bar since, or null. */
 function useLink(): [string | null, (ticket: string | null) => void] {
   const [link, setLink] = useState(linkKept)
   useEffect(() => {

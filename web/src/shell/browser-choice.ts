@@ -6,7 +6,7 @@ export class BrowserChoice<Value> {
   readonly #parse: (kept: string | null) => Value
   readonly #listeners = new Set<() => void>()
 
-  /** @param parse Returns the value of what is kept, which may be anything; null where nothing is. */
+  /** @param parse Returns the value for the stored text, which may be anything, or null if nothing is stored */
   constructor(key: string, parse: (kept: string | null) => Value) {
     this.#key = key
     this.#parse = parse
@@ -17,14 +17,14 @@ export class BrowserChoice<Value> {
     return this.#parse(localStorage.getItem(this.#key))
   }
 
-  /** Keeps a value; null goes back to the default. */
+  /** Stores a value. Null restores the default. */
   choose(kept: string | null): void {
     if (kept === null) localStorage.removeItem(this.#key)
     else localStorage.setItem(this.#key, kept)
     for (const listener of this.#listeners) listener()
   }
 
-  /** Returns the value as a hook. The value has to be a primitive. */
+  /** Returns the value as a hook. The value must be a primitive. */
   use(): Value {
     return useSyncExternalStore(this.#watch, () => this.value)
   }

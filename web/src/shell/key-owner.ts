@@ -1,12 +1,12 @@
 const owners = new WeakMap<Element, () => void>()
 
-/** Makes `pass` what brings Ctrl-K to whatever has the focus in an element, such as a terminal; returns what ends that. */
+/** Registers `pass`, which brings Ctrl-K to the focused part of an element, such as a terminal. Returns a function that unregisters it. */
 export function ownPaletteKey(element: Element, pass: () => void): () => void {
   owners.set(element, pass)
   return () => owners.delete(element)
 }
 
-/** Returns what brings Ctrl-K to the owner that an element is in; null: it has none. */
+/** Returns the function that brings Ctrl-K to the owner around an element, or null if it has none. */
 export function ownerOfPaletteKey(element: Element | null): (() => void) | null {
   for (let each = element; each !== null; each = each.parentElement) {
     const pass = owners.get(each)

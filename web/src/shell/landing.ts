@@ -1,8 +1,8 @@
 import type { AnyRouter } from '@tanstack/react-router'
 
 /**
- * Brings the focus to the heading of a page that has been gone to, so that it is read out, and the next Tab goes on from there: to the part
- * of the page where its heading stays. A change of the query alone, or what has taken the focus by itself, leaves it where it is.
+ * Focuses the heading of a new page, so that it is read out, and the next Tab continues from there. If the heading stays, focuses the
+ * changed part of the page. Leaves the focus after a change of only the query, or if an element has taken the focus itself.
  */
 export function landOnPages(router: AnyRouter): void {
   let before: { focused: Element | null; heading: Element | null } = { focused: null, heading: null }
@@ -22,7 +22,7 @@ export function landOnPages(router: AnyRouter): void {
   })
 }
 
-/** Returns the heading in sight: that of a page that is being left is kept, hidden, while the next one reads what it shows. */
+/** Returns the visible heading. The heading of the previous page is kept hidden while the next one loads. */
 function headingOf(): HTMLElement | null {
   const headings = document.querySelectorAll<HTMLElement>('main h1:not([data-pending])')
   return [...headings].find((each) => each.getClientRects().length > 0) ?? null
@@ -34,7 +34,7 @@ function land(element: HTMLElement): void {
   element.focus({ preventScroll: true })
 }
 
-/** Calls `use` once `find` finds something: a page may still read what it shows. Returns what ends the wait. */
+/** Calls `use` once `find` finds something, because a page may still be loading. Returns a function that ends the wait. */
 function onceThere(find: () => HTMLElement | null, use: (found: HTMLElement) => void): () => void {
   const found = find()
   if (found) {

@@ -27,7 +27,7 @@ export function LiveProvider({ isOn, children }: { isOn: boolean; children: Reac
     const stop = new AbortController()
     const onState = ({ isOpen, isComplete, isPolled: polls }: LiveState): void => {
       isPolled.current = polls
-      // What changed between the reads of the pages and now was told to nobody.
+      // No event has reported changes between the reads of the pages and now.
       if (isOpen && !isComplete) refresher.all()
       setLive((now) => ({ ...now, isOpen, isPolled: polls }))
     }

@@ -1,6 +1,6 @@
 import { type AsyncRouteComponent, lazyRouteComponent } from '@tanstack/react-router'
 
-/** The file of a page has not come: the service is away, or another version of it has files of other names. */
+/** The file of a page could not be loaded. The service is away, or another version of it has files of other names. */
 export class PageFileError extends Error {
   /** Loads it once more. @throws whatever keeps it from coming still */
   readonly again: () => Promise<unknown>
@@ -25,7 +25,7 @@ export function lazyPage<Name extends string>(load: Load<Name>, name: Name): Asy
     try {
       return (await load()) as Record<string, AsyncRouteComponent<object>>
     } catch (cause) {
-      // The router would load the whole console anew, of a service that may be away.
+      // The router would reload the whole console, from a service that may be away.
       throw new PageFileError(load, cause)
     }
   }
@@ -33,8 +33,8 @@ export function lazyPage<Name extends string>(load: Load<Name>, name: Name): Asy
 }
 
 /**
- * Loads the files of all pages while the browser has nothing else to do, one after the other, so that a page opens at once, also while the
- * service is away. Returns what ends that.
+ * Loads the files of all pages while the browser is idle, one after the other. A page then opens at once, even while the service is away.
+ * Returns a function that ends this.
  */
 export function loadPagesWhenIdle(): () => void {
   const left = [...loads]
@@ -45,7 +45,7 @@ export function loadPagesWhenIdle(): () => void {
     try {
       await load()
     } catch {
-      // What is away now is asked for when its page is opened.
+      // A file that is unavailable now is loaded when its page is opened.
       return
     }
     whenIdle(() => void loadNext())

@@ -2,7 +2,7 @@ import { useSearch } from '@tanstack/react-router'
 
 /** Returns the query of the page's address, in which a page keeps its state, so that every state has a link. */
 export function usePageSearch<Search extends Record<string, string>>(): Partial<Search> {
-  // The router lets texts alone through.
+  // The router only passes texts.
   const search: unknown = useSearch({ strict: false })
   return search as Partial<Search>
 }

@@ -1,4 +1,4 @@
-/** An entry of the palette: a link or a command. */
+/** A link or a command of the palette. */
 export interface PaletteEntry {
   name: string
   kind: string
@@ -43,7 +43,7 @@ function rankOf(name: string, words: readonly string[]): number | null {
   return rank
 }
 
-/** Returns the fewest letters between those of a word in a name. Null if the name does not have them in order. */
+/** Returns the fewest letters between the letters of a word in a name. Null if the name does not have them in order. */
 function gapOf(name: string, word: string): number | null {
   let least: number | null = null
   for (let start = name.indexOf(word.charAt(0)); start >= 0; start = name.indexOf(word.charAt(0), start + 1)) {

@@ -9,7 +9,7 @@ import { type PaletteEntry, searchEntries } from './palette-search.ts'
 
 /** The command palette: Ctrl-K, then a few letters of a page, box, volume or command, then Enter. */
 export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: boolean): void }) {
-  // What has the key for itself, such as a terminal, gets it when it is pressed once more.
+  // An element that needs the key, such as a terminal, gets it at the second press.
   const [pass, setPass] = useState<(() => void) | null>(null)
   const hasLeft = useRef(false)
   const returnFocus = useReturnFocus(isOpen)
@@ -63,7 +63,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: 
   )
 }
 
-/** Finds what letters name; `leave` is told whether that is another page. */
+/** Searches by letters. Calls `leave` with whether the target is another page. */
 function PaletteSearch({ leave }: { leave(isOther: boolean): void }) {
   const navigate = useNavigate()
   const [text, setText] = useState('')

@@ -2,7 +2,7 @@ import { useRouterState } from '@tanstack/react-router'
 import { useTitle } from '../ui/page.tsx'
 import { PLACES } from './places.ts'
 
-/** A page on its way: its title at once, and where its content will be. The next heading gets the focus, not this one. */
+/** A loading page, with its title at once, and a placeholder for its content. The next heading gets the focus, not this one. */
 export function PendingPage() {
   const title = titleOf(useRouterState({ select: ({ location }) => location.pathname }))
   useTitle(title)
@@ -49,7 +49,7 @@ export function ProgressLine() {
   )
 }
 
-/** Returns what the heading of a page will be, as far as its address tells. */
+/** Returns the future heading of a page, as far as its address shows it. */
 function titleOf(pathname: string): string {
   const [, kind = '', project, name] = pathname.split('/')
   if (project && name && (kind === 'boxes' || kind === 'volumes')) return `${project}/${name}`

@@ -51,7 +51,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
   )
 }
 
-/** Returns the projects that the session knows: its own, or for all those that have something. */
+/** Returns the projects that the session knows: its own, or for a session of all projects, every project with resources. */
 export function useKnownProjects(): string[] {
   return useProjects().known
 }
@@ -68,8 +68,8 @@ function useProjects(): { known: string[]; isKnown: boolean } {
 }
 
 /**
- * Returns the project that something new is for until another is chosen: the one that the page shows, else the last one that something was
- * made in, else the only one; empty where the user has to choose.
+ * Returns the default project for something new. This is the project that the page shows, else the last one in which something was created,
+ * else the only one. Empty if the user must choose.
  */
 export function useFirstProject(): string {
   const { get } = useSearchState()

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { meQuery } from '../api/queries.ts'
 
-/** What the session may do, so that no page asks for what it may not see. */
+/** The permissions of the session, so that no page requests what they do not allow. */
 export interface Rights {
   canRead: boolean
   canWrite: boolean
@@ -9,7 +9,7 @@ export interface Rights {
   isAdmin: boolean
   /** Whether it is for all projects. */
   isOfAll: boolean
-  /** The projects that it is for; empty where it is for all. */
+  /** The projects of the session. Empty for all. */
   projects: readonly string[]
   name: string
 }

@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Problem } from '../ui/problem.tsx'
 
-/** Ends the session. Where that fails it is told, and the session can be forgotten here alone. */
+/** Ends the session. Shows a failure, and then can forget the session only here. */
 export function SignOut() {
   const queries = useQueryClient()
   const navigate = useNavigate()

@@ -6,7 +6,7 @@ export type Theme = 'system' | 'light' | 'dark'
 const KEY = 'boxyard.theme'
 const listeners = new Set<() => void>()
 
-/** Applies the chosen theme, now and whenever that of the machine changes. */
+/** Applies the chosen theme, now and whenever the machine's theme changes. */
 export function startTheme(): void {
   apply()
   darkMachine().addEventListener('change', apply)

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 
 /**
- * Returns false once the tab was out of sight for half a minute. A browser has six connections to a host for all its tabs: one that nobody
- * sees keeps none.
+ * Returns false once the tab was out of sight for half a minute. A browser has six connections to a host for all its tabs, so a hidden tab
+ * keeps none.
  */
 export function useIsInSight(): boolean {
   const [isInSight, setInSight] = useState(!document.hidden)

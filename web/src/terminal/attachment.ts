@@ -25,14 +25,14 @@ export interface AttachOptions {
   /** Returns what a typed text is, such as with a Ctrl key of the screen. */
   typed(text: string): string
   onState(state: AttachmentState): void
-  /** Reports input that did not reach the session; null: there is none. */
+  /** Reports input that did not reach the session, or null if there is none. */
   onUnsent(unsent: Unsent | null): void
 }
 
 /**
- * Attaches a terminal to a session until `close`, or until the shell ends. Reconnects after a lost connection, with pauses that double: the
- * session keeps running, over restarts of the service too, and sends what was on its screen. Reconnects as well to skip output that the page
- * has not shown yet: after an overflow, and when the user interrupts a flood.
+ * Attaches a terminal to a session until `close`, or until the shell ends. Reconnects after a lost connection, with pauses that double. The
+ * session keeps running, even over restarts of the service, and resends its screen. Also reconnects to skip output that the page has not
+ * shown yet, after an overflow, and when the user interrupts a flood.
  */
 export class Attachment {
   readonly #terminal: Terminal
@@ -233,7 +233,7 @@ function isQuiet(next: Promise<unknown>): Promise<boolean> {
 /** A report of the mouse or the focus, or an answer to a query: not typed. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of terminals begin with it.
 const REPORT = /^\u001b(?:[P\]].|\[(?:[IOM<?>]|[\d;]*[Rnt]))/
-/** Ctrl-C, Ctrl-Z and Ctrl-\: they stop what writes. */
+/** Ctrl-C, Ctrl-Z and Ctrl-\, which stop the writing program. */
 const INTERRUPTS = new Set(['\u0003', '\u001a', '\u001c'])
 const PAUSE_MAX_MS = 8_000
 const CONNECT_MS = 8_000

@@ -1,4 +1,4 @@
-/** Returns the port and path of an address of the machine that a program runs on; null for other addresses. */
+/** Returns the port and path of an address of the program's own machine, or null for other addresses. */
 export function boxPortOf(address: string): { port: number; path: string } | null {
   const { hostname, port, protocol, pathname, search, hash } = new URL(address)
   if (!OWN_MACHINE.test(hostname)) return null

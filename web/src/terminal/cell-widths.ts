@@ -1,25 +1,26 @@
-/** What of a terminal knows the widths of characters; xterm's own types bring those of a browser, which tests have not. */
+/** The part of a terminal that knows character widths. xterm's own types need the types of a browser, which tests lack. */
 interface WidthsOfTerminal {
   register(provider: { version: string; wcwidth: typeof wcwidth; charProperties: typeof charProperties }): void
   activeVersion: string
 }
 
 /**
- * Gives a terminal the widths that browsers draw characters in, by the Unicode of the browser: emoji, also those of several code points,
- * and East Asian characters take two cells. xterm's own are of Unicode 6; its add-ons end at Unicode 11, or take one cell for each emoji.
+ * Gives a terminal the widths in which browsers draw characters, by the Unicode of the browser. Emoji, also of several code points, and
+ * East Asian characters take two cells. xterm's own widths follow Unicode 6. Its add-ons end at Unicode 11, or take one cell for each
+ * emoji.
  */
 export function setCellWidths({ unicode }: { unicode: WidthsOfTerminal }): void {
   unicode.register({ version: VERSION, wcwidth, charProperties })
   unicode.activeVersion = VERSION
 }
 
-/** Returns how many cells a code point takes alone. */
+/** Returns how many cells a single code point takes. */
 function wcwidth(code: number): 0 | 1 | 2 {
   const { width } = traitsOf(code)
   return width
 }
 
-/** Returns how a code point goes on from the one before: xterm's number of a state, a width, and whether both share their cells. */
+/** Returns how a code point continues the one before: xterm's number of a state, a width, and whether both share their cells. */
 function charProperties(code: number, before: number): number {
   const { width, kind } = traitsOf(code)
   const state = before >> 3
@@ -42,7 +43,7 @@ interface Traits {
   kind: Kind
 }
 
-/** What was before: an emoji, one with a joiner behind it, the first half of a flag, or a digit that may become a keycap. */
+/** The previous text: an emoji, one followed by a joiner, the first half of a flag, or a digit that may become a keycap. */
 const STATE = { other: 0, emoji: 1, joined: 2, flag: 3, keycapBase: 4 } as const
 
 function joinsTo(state: number, kind: Kind): boolean {

@@ -9,7 +9,7 @@ export const fontSize = new BrowserChoice('boxyard.terminal-font-size', (kept) =
   return Number.isInteger(size) && size >= FONT_SIZE_MIN && size <= FONT_SIZE_MAX ? size : FONT_SIZE
 })
 
-/** Makes the letters larger (1) or smaller (-1) by a pixel, within 8–32; 0 goes back to 13. */
+/** Makes the letters larger (1) or smaller (-1) by a pixel, within 8–32. 0 resets them to 13. */
 export function changeFontSize(by: 1 | -1 | 0): void {
   const next = Math.min(FONT_SIZE_MAX, Math.max(FONT_SIZE_MIN, fontSize.value + by))
   fontSize.choose(by === 0 ? null : String(next))

@@ -1,4 +1,4 @@
-/** Knows whether output comes as a flood, of which more waits than the page has shown. */
+/** Detects a flood, which is output that arrives faster than the page shows it. */
 export class Flood {
   readonly #now: () => number
   #since = 0

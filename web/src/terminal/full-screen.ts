@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 
 /**
- * Lets a part of the page take the whole screen. Esc stays the shell's where the browser allows that (held, it leaves); where the browser
+ * Lets a part of the page fill the whole screen. Esc still reaches the shell if the browser allows that (holding it leaves). If the browser
  * has no full screen, as on a phone, the part fills the window.
  */
 export function useFullScreen(): { isFull: boolean; toggle(): void } {

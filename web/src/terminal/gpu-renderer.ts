@@ -28,5 +28,5 @@ function hasGpu(): boolean {
   return !EMULATED.test(String(name))
 }
 
-/** Renderers that use the processor; not every browser counts them as a caveat. */
+/** Renderers that use the CPU. Not every browser reports them as a caveat. */
 const EMULATED = /swiftshader|llvmpipe|softpipe|software|basic render/i

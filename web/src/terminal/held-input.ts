@@ -7,8 +7,8 @@ export interface Unsent {
 }
 
 /**
- * Keeps what is typed while no connection is open. While a break is brief, as at the start and where the page itself reconnects, it is sent
- * at the end of it. After a loss the user decides: a command must not run minutes after it was typed.
+ * Keeps the input typed while no connection is open. During a brief break, as at the start and when the page itself reconnects, sends it
+ * afterwards. After a loss the user decides, because a command must not run minutes after it was typed.
  */
 export class HeldInput {
   readonly #onUnsent: (unsent: Unsent | null) => void
@@ -55,7 +55,7 @@ export class HeldInput {
     this.#isUnheard = true
   }
 
-  /** Notes that output came: what was sent before has arrived. */
+  /** Notes that output arrived, so the input sent before it has arrived. */
   heard(): void {
     this.#isUnheard = false
   }

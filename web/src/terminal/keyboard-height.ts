@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Returns the height of a keyboard on the screen that covers the page without making it smaller, as on iOS; in pixels. */
+/** Returns the height, in pixels, of an on-screen keyboard that covers the page without making it smaller, as on iOS. */
 export function useKeyboardHeight(): number {
   return useSyncExternalStore(watch, keyboardHeight)
 }

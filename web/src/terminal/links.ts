@@ -5,16 +5,16 @@ import { webAddress } from '../api/own-path.ts'
 import { boxPortOf } from './box-port.ts'
 
 export interface LinkOptions {
-  /** Shows where the link below the pointer leads; null: the pointer has left it. */
+  /** Shows the target of the link below the pointer, or null once the pointer has left it. */
   onHover(address: string | null): void
   /** Takes a port of the box that a program calls its own machine's, and the path behind it. */
   onBoxPort(port: number, path: string): void
 }
 
 /**
- * Makes the addresses on a terminal links: those in its text, and those that a program names behind other text (OSC 8). Only HTTP and HTTPS
- * open, in a tab that knows nothing of this page, with Ctrl or Cmd held, or by a finger: the box writes the text. An address of the
- * box's own machine, as `http://localhost:5173`, would lead to the machine of the user, so the caller gets it instead.
+ * Turns addresses on a terminal into links: those in its text, and those behind other text (OSC 8). Only HTTP and HTTPS open, in a tab
+ * without access to this page, with Ctrl or Cmd held, or by touch, because the box writes the text. An address of the box's own machine,
+ * such as `http://localhost:5173`, would lead to the user's machine, so the caller gets it instead.
  */
 export function addLinks(terminal: Terminal, { onHover, onBoxPort }: LinkOptions): void {
   const open = (event: MouseEvent, text: string): void => {

@@ -2,8 +2,8 @@ import { ConnectionError, type TerminalStream } from '@boxyard/sdk'
 import { pauseFor } from '../api/patience.ts'
 
 /**
- * Knows whether a session answers pings, over all connections to it. An agent of an earlier version answers none: after two connections
- * that were given up without any answer, it is not asked again.
+ * Remembers whether a session answers pings, over all connections to it. An agent of an earlier version answers none. After two connections
+ * that were closed without any answer, the page stops pinging it.
  */
 export class PingRecord {
   #hasAnswered = false
@@ -30,7 +30,7 @@ interface PeerWatchOptions {
   signal: AbortSignal
 }
 
-/** Watches whether a session still answers. Waits for output are told to it: a page that is busy is no dead connection. */
+/** Watches whether a session still answers. Callers report when they wait for output, because a busy page is not a dead connection. */
 interface PeerWatch {
   beginWait(): void
   endWait(): void
@@ -38,8 +38,8 @@ interface PeerWatch {
 }
 
 /**
- * Pings a stream of which nothing has come for some seconds, and at once where the network or the page is back. Packets that are lost for
- * good, as after a sleep or on another network, close no connection of a browser.
+ * Pings a stream that has received nothing for some seconds, and at once when the network or the page is back. Permanently lost packets, as
+ * after a sleep or on another network, do not close a browser's connection.
  */
 export function watchPeer(stream: TerminalStream, { record, onHeard, onSilent, signal }: PeerWatchOptions): PeerWatch {
   let wait: object | null = null

@@ -1,4 +1,4 @@
-/** The Ctrl key of the screen: held for one more character. */
+/** The on-screen Ctrl key, which stays pressed for one more character. */
 export class ScreenCtrl {
   #isHeld = false
   readonly #listeners = new Set<() => void>()
@@ -16,7 +16,7 @@ export class ScreenCtrl {
     this.#set(!this.#isHeld)
   }
 
-  /** Returns what a typed character is with the key, and lets the key go; other text is as it is. */
+  /** Applies the key to a typed character, and releases the key. Returns other text unchanged. */
   apply(text: string): string {
     if (!this.#isHeld || !CONTROLLED.test(text)) return text
     this.#set(false)

@@ -1,6 +1,6 @@
 import type { Terminal } from '@xterm/xterm'
 
-/** What shows output on a terminal, which takes it later, in pieces. */
+/** Shows output on a terminal, which draws it later, in pieces. */
 export class Screen {
   readonly #terminal: Terminal
   #waitingBytes = 0
@@ -10,7 +10,7 @@ export class Screen {
     this.#terminal = terminal
   }
 
-  /** Writes output, and resolves while little of it waits: what is not shown yet waits at the service. */
+  /** Writes output, and resolves while little of it waits. The service holds the output that is not shown yet. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
       const piece = bytes.subarray(from, from + PIECE_BYTES)
@@ -34,7 +34,7 @@ export class Screen {
   }
 }
 
-/** What a terminal takes in a fraction of a frame. */
+/** Bytes that a terminal processes in a fraction of a frame. */
 const PIECE_BYTES = 16 * 1024
 /** It takes several pieces in one turn of the page. */
 const WAITING_MAX_BYTES = 64 * 1024

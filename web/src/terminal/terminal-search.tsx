@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { FilterInput } from '../ui/field.tsx'
 
-/** Which of the finds is marked, from 0, and how many there are; -1: there are very many. */
+/** Index of the marked match, from 0, and the number of matches. -1 if there are very many. */
 export interface Found {
   resultIndex: number
   resultCount: number

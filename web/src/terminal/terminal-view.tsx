@@ -28,7 +28,7 @@ interface TerminalViewProps {
   cwd?: string | undefined
   /** Takes a port that a program of the box calls one of its own machine, with the path behind it. */
   onBoxPort(port: number, path: string): void
-  /** Told whenever it is attached: the session is there then. */
+  /** Called whenever it is attached. The session exists then. */
   onOpen(): void
 }
 
@@ -189,7 +189,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
   return { terminal, search, fit, close }
 }
 
-/** Lies on the terminal: one that became smaller and larger at each break would tell its shell so. */
+/** Lies on the terminal. Resizing the terminal at each break would report each new size to its shell. */
 function Bar({ state }: { state: AttachmentState }) {
   if (state.kind === 'open' || state.kind === 'ended') return null
   const words =
@@ -201,7 +201,7 @@ function Bar({ state }: { state: AttachmentState }) {
   )
 }
 
-/** Stands below the terminal: nothing is attached that would be told of another size. */
+/** Below the terminal, because nothing is attached that would get another size. */
 function EndedBar({ state, again }: { state: AttachmentState & { kind: 'ended' }; again(): void }) {
   return (
     <div
@@ -214,7 +214,7 @@ function EndedBar({ state, again }: { state: AttachmentState & { kind: 'ended' }
   )
 }
 
-/** Says where a link leads: a program may have put it behind other text. */
+/** Shows the target of a link, because a program may have put it behind other text. */
 function LinkHint({ address }: { address: string }) {
   return (
     <p

@@ -36,7 +36,7 @@ interface KeyProps {
   name: string
   press(): void
   icon?: ReactNode
-  /** Of a key that stays down. */
+  /** State of a key that stays down. */
   isHeld?: boolean
 }
 

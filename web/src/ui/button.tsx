@@ -2,7 +2,7 @@ import type { ComponentProps } from 'react'
 
 type Kind = 'plain' | 'primary' | 'danger' | 'quiet'
 
-/** A button; `danger` is for what takes something away. */
+/** A button. `danger` is for destructive actions. */
 export function Button({ kind = 'plain', className = '', ...rest }: ComponentProps<'button'> & { kind?: Kind }) {
   return <button type="button" {...rest} className={`${buttonStyle(kind)} ${className}`} />
 }

@@ -13,7 +13,7 @@ interface ChartProps {
   values: readonly (readonly (number | null)[])[]
   /** Words of a value. */
   words(value: number): string
-  /** Words of a step of the scale; left out: those of a value. */
+  /** Text of a step of the scale. Default: the text of a value. */
   stepWords?(value: number): string
   /** The most that the scale shows at least. */
   top?: number
@@ -21,7 +21,7 @@ interface ChartProps {
   isBytes?: boolean
 }
 
-/** Lines over time. Its last values are in words above it, for those who do not see it. */
+/** Lines over time. Text above them shows the last values, for users who cannot see the chart. */
 export function Chart({ title, names, times, values, words, stepWords = words, top = 0, isBytes = false }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot | null>(null)
@@ -78,7 +78,7 @@ function LineMark({ index }: { index: number }) {
   )
 }
 
-/** Returns the lines as the chart takes them: one point alone would be shown in years, none as of 1970. */
+/** Returns the lines as the chart takes them. It would show a single point in years, and no point as 1970. */
 function dataOf(times: readonly number[], values: ChartProps['values']): UPlot.AlignedData {
   const [only = Date.now() / 1000] = times
   if (times.length > 1) return [times, ...values] as UPlot.AlignedData
@@ -119,7 +119,7 @@ function optionsOf(
         ...axis,
         size: 22,
         space: 80,
-        // Half a time of day is before its line: at the left end it would lie over the scale.
+        // Half of a time of day lies left of its line. At the left end it would cover the scale.
         values: (...[chart, ticks, , , step]) =>
           ticks.map((tick) => (chart.valToPos(tick, 'x') < HALF_TIME_PX ? null : clockText(tick, step < 60))),
       },

@@ -5,11 +5,11 @@ import { Form } from './form.tsx'
 
 interface ConfirmProps {
   title: string
-  /** What will be gone. */
+  /** Describes what will be deleted. */
   about: string
   /** The word of the button, such as `Delete`. */
   action: string
-  /** What has to be typed where it cannot be taken back; left out: nothing. */
+  /** Text to type for an action that cannot be undone. Absent for no text. */
   typed?: string | undefined
   isOpen: boolean
   close(): void

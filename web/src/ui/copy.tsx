@@ -28,7 +28,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
 }
 
 /**
- * Puts a text into the clipboard, also where the page is not of a secure origin: there by a field beside `near`, since a dialog keeps the
+ * Puts a text into the clipboard, even if the page has no secure origin. It then uses a field beside `near`, because a dialog keeps the
  * focus in itself. Returns whether it was copied.
  */
 export async function copyText(text: string, near: Element | undefined): Promise<boolean> {

@@ -10,7 +10,7 @@ interface DialogProps {
   about?: ReactNode
   isOpen: boolean
   close(): void
-  /** Whether it stays when Escape is pressed or something beside it: only its buttons close it. */
+  /** Whether it ignores Escape and clicks outside. Only its buttons then close it. */
   isKept?: boolean
   children: ReactNode
 }
@@ -25,7 +25,7 @@ export function Dialog({ title, about, isOpen, close, isKept = false, children }
         <Radix.Content
           onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
-            // Never to what closes it: a key that is held down would.
+            // Never focuses a button that closes it, because a key that is held down would press it.
             event.preventDefault()
             if (!focusFirst(event.currentTarget) && event.currentTarget instanceof HTMLElement)
               event.currentTarget.focus()

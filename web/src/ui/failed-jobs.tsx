@@ -17,7 +17,7 @@ export function useAgain(dialog: { open(input: JobInput): void; close(): void })
   return { input, show, close }
 }
 
-/** The work of a place that has failed after its form was closed, each with its reason; `again` shows the form as it was filled. */
+/** The work of a place that failed after its form was closed, each with its reason. `again` reopens the form with its values. */
 export function FailedJobs({ place, again }: { place: string; again(input: JobInput): void }) {
   const jobs = useSyncExternalStore(watchJobs, failedJobs).filter((job) => job.place === place)
   if (jobs.length === 0) return null

@@ -12,11 +12,11 @@ import { placeFaults } from './faults.ts'
 import { focusLate } from './first-focus.ts'
 import { Problem } from './problem.tsx'
 
-/** What the fields of a form have of it. */
+/** The context that the fields of a form use. */
 interface FaultScope {
-  /** Returns why the value of a field was refused; undefined: it was not, or has changed since. */
+  /** Returns why the value of a field was refused. Undefined if it was not, or has changed since. */
   wordsAt(field: string): string | undefined
-  /** What no field of the form shows; null: nothing. */
+  /** Faults that no field of the form shows, or null. */
   rest: unknown
   /** Makes a field the place of refusals of values that the API has under these names. */
   register(field: string, names: readonly string[]): () => void
@@ -25,13 +25,13 @@ interface FaultScope {
 const Scope = createContext<FaultScope | null>(null)
 
 interface FaultFormProps extends ComponentProps<'form'> {
-  /** What the last try failed with; null: nothing. */
+  /** The error of the last attempt, or null. */
   error: unknown
 }
 
 /**
- * A form that shows at its fields what a try was refused for, until they change; the first of them gets the focus. What belongs to none is
- * shown by `FaultRest`, until anything changes.
+ * A form that shows the faults of an attempt at its fields until they change, and focuses the first one. `FaultRest` shows faults without a
+ * field until anything changes.
  */
 export function FaultForm({ error, ...form }: FaultFormProps) {
   const element = useRef<HTMLFormElement>(null)
@@ -75,13 +75,13 @@ export function FaultForm({ error, ...form }: FaultFormProps) {
   )
 }
 
-/** What was refused about no field of the form that it is in. */
+/** Faults of the surrounding form that belong to no field. */
 export function FaultRest() {
   const rest = useContext(Scope)?.rest ?? null
   return rest === null ? null : <Problem error={rest} />
 }
 
-/** Returns why the value of a field was refused; `of` are the names that the API has for it, if they are others. */
+/** Returns why the value of a field was refused. `of` lists its names in the API, if they are others. */
 export function useFault(field: string | undefined, of: readonly string[] = []): string | undefined {
   const scope = useContext(Scope)
   const register = scope?.register

@@ -20,13 +20,13 @@ export interface PlacedFault {
   endedBy: readonly string[]
 }
 
-/** What a refusal says at the fields of a form, and what belongs to none of them; null: nothing. */
+/** Texts of a refusal by field, and the rest without a field, or null. */
 export interface PlacedFaults {
   at: ReadonlyMap<string, PlacedFault>
   rest: unknown
 }
 
-/** Returns where each part of a refusal is shown; `fields` has the fields of the form by the names that the API has for their values. */
+/** Returns where to show each part of a refusal. `fields` maps the API's names of values to the fields of the form. */
 export function placeFaults(error: unknown, fields: ReadonlyMap<string, string>): PlacedFaults {
   const at = new Map<string, PlacedFault>()
   if (error instanceof FieldError && [...fields.values()].includes(error.field)) {
@@ -58,7 +58,7 @@ function placeErrors(error: ApiError, fields: ReadonlyMap<string, string>): Plac
   return { at, rest: new ApiError({ code, status, detail, requestId, retryable, errors: left }, body) }
 }
 
-/** Returns the name that a pointer leads to, without what only holds it, and the way from there on. */
+/** Returns the name that a pointer leads to, without mere containers, and the path after it. */
 function partsOf(pointer: string): { name: string; rest: string[] } {
   const parts = pointer
     .split('/')
@@ -87,7 +87,7 @@ function fieldsOf({ code, message }: ApiError): readonly string[] {
 
 /** Parts of a pointer that only hold others. */
 const HOLDERS: ReadonlySet<string> = new Set(['query', 'path', 'headers', 'config', 'allowed'])
-/** What begins words about the value: others are a sentence of their own. */
+/** Words that begin a text about the value. Other texts are whole sentences. */
 const VERB = /^(must|is|are|has|have|needs|names|holds|begins|ends|leads|takes|belongs)\b/
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   name_taken: ['name', 'as'],

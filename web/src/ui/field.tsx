@@ -11,7 +11,7 @@ interface FieldProps {
   label: string
   hint?: ReactNode
   error?: string | undefined
-  /** Names that the API has for its value, if they are others than its own: a refusal of these stands here. */
+  /** The API's names of its value, if they are others. The field shows their refusals. */
   apiNames?: readonly string[] | undefined
 }
 
@@ -108,7 +108,7 @@ export function CheckField({
 }
 
 interface LabelledProps {
-  /** Of the control that is labelled. */
+  /** Id of the labelled control. */
   id: string
   label: string
   /** The words about it. */
@@ -130,7 +130,7 @@ function Labelled({ id, label, about, className = '', children }: LabelledProps)
   )
 }
 
-/** Returns what every field has: what marks its control for those who read it, what finds out what is wrong with it, and the words about it. */
+/** Returns the shared parts of every field: its accessibility attributes, its validation, and the texts about it. */
 function useField({ hint, error: told, name, apiNames }: Omit<FieldProps, 'label'> & { name?: string | undefined }) {
   const id = useId()
   const { words, ...checks } = useRefusal()

@@ -25,6 +25,6 @@ export function focusLate(form: HTMLElement | null): void {
 type FormField = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
 const FIELDS = ':is(input:not([type="hidden"]), select, textarea):enabled'
-/** In their order, of which the first takes nothing away. */
+/** In their order. The first one destroys nothing. */
 const DIALOG_BUTTONS = '.dialog-buttons button, form > :last-child:has(> [type="submit"]) > button'
 const BODY_CONTROLS = '.dialog-body :is(button:enabled, a[href])'

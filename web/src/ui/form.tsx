@@ -6,14 +6,14 @@ import { MissingRead, MissingReadOfForm, useMissingRead } from './missing-reads.
 interface FormProps {
   /** The word of the button, such as `Create`. */
   action: string
-  /** What it says while it is busy; left out: its word with three dots. */
+  /** Text while it is busy. Default: its label with three dots. */
   busy?: string
   /** Label of a second submit button, such as `Create` beside `Create and open terminal`. Enter presses it. */
   alternative?: string
   /** Whether that takes something away. */
   isDanger?: boolean
   isBusy?: boolean
-  /** What the last try failed with; null: nothing. */
+  /** The error of the last attempt, or null. */
   error?: unknown
   isReady?: boolean
   close(): void
@@ -74,14 +74,14 @@ export function Form({ action, alternative, close, send, children, ...state }: F
   )
 }
 
-/** What the fields of a form hold, by their names. */
+/** The values of a form, by name. */
 export interface FormValues {
   text(name: string): string
   /** The file that is chosen in a field. */
   file(name: string): File | null
   /** Whether a box is ticked. */
   has(name: string): boolean
-  /** All of them, as they are. */
+  /** All values, unchanged. */
   all: FormData
   /** Whether the second button sent them. */
   isAlternative: boolean

@@ -1,6 +1,6 @@
 import { reasonKept } from '../api/session.ts'
 
-/** Returns what is asked before a page is left whose work would be lost: where that is since the session has ended, it says so. */
+/** Returns the question before leaving a page with unsaved work. If the session has ended, it says so. */
 export function leaveWords(title: string, lost: string): { title: string; about: string } {
   const reason = reasonKept()
   if (reason === null) return { title, about: lost }

@@ -11,22 +11,22 @@ interface ListProps {
   /** How many there are, and how many of them the filters leave. */
   total: number
   shown: number
-  /** What it is found by, in words. */
+  /** The fields that the text filter searches, in words. */
   findBy: string
-  /** Its other filters, and the parts of the address that are theirs, as they are where nothing is filtered. */
+  /** Its other filters, and their parts of the address in the unfiltered state. */
   filters?: ReactNode
   unfiltered?: Readonly<Record<string, string>>
-  /** What to do where there is none at all. */
+  /** The next step if there is nothing at all. */
   nextStep?: ReactNode
   /** Replaces words and next step if the list is empty. */
   empty?: ReactNode
-  /** What shows those that are left. */
+  /** Shows the remaining items. */
   children: ReactNode
 }
 
 /**
- * A list under its filters, which the address holds, that of words as `q`: says how many of its things these leave, and of an empty one
- * why, and the next step.
+ * A list under its filters, which the address holds, with the text filter as `q`. Says how many items match. For an empty list it shows the
+ * reason and the next step.
  */
 export function List({ words: [one, several], total, shown, nextStep, empty, children, ...finding }: ListProps) {
   const { findBy, filters, unfiltered } = finding
@@ -56,7 +56,7 @@ export function List({ words: [one, several], total, shown, nextStep, empty, chi
 
 interface ProjectFilterProps {
   projects: readonly string[]
-  /** The project of which all is shown; empty: all projects. */
+  /** The project to show, or empty for all projects. */
   value: string
   change(project: string): void
 }

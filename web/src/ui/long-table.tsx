@@ -6,14 +6,14 @@ import { ColumnName } from './table.tsx'
 /** A column of a long table. */
 export interface Column<Item> {
   name: string
-  /** What stands in its head, if that is not its name. */
+  /** Content of its head, if that is not its name. */
   head?: ReactNode
   of(item: Item): ReactNode
   /** Whether it is a figure. */
   isNumber?: boolean
-  /** The width of the page from which it is shown; left out: any. */
+  /** The page width from which it is shown. Default: any. */
   from?: 'md' | 'lg'
-  /** What the table is sorted by when its head is pressed; left out: it does not sort. */
+  /** The sort order that pressing its head selects. Absent if it does not sort. */
   sort?: string
 }
 
@@ -24,7 +24,7 @@ interface LongTableProps<Item> {
   columns: readonly Column<Item>[]
   items: readonly Item[]
   keyOf(item: Item): string
-  /** What it is sorted by now, and what a head does that is pressed. */
+  /** The current sort order, and the action of pressing a head. */
   sorting?: { by: string; change(by: string): void }
 }
 
@@ -81,7 +81,7 @@ function PlainCells<Item>({ columns, item }: { columns: readonly Column<Item>[];
   ))
 }
 
-/** Rows that stay in sight are not drawn anew at each step of a scroll. */
+/** Rows that stay in sight are not redrawn at each step of a scroll. */
 const Cells = memo(PlainCells) as unknown as typeof PlainCells
 
 function Head<Item>({ column, sorting }: { column: Column<Item>; sorting: LongTableProps<Item>['sorting'] }) {

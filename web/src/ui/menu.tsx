@@ -3,10 +3,10 @@ import { DropdownMenu as Radix } from 'radix-ui'
 import { type ReactNode, useRef } from 'react'
 import { buttonStyle } from './button.tsx'
 
-/** Something of a menu: an act, or a link, which is drawn as it is. */
+/** An entry of a menu: an action, or a link, which is drawn unchanged. */
 export type MenuItem = { key: string; isDanger?: boolean } & ({ words: string; act(): void } | { link: ReactNode })
 
-/** What is done more rarely, behind a button: opened and gone through by keys as well; the focus goes back to the button. */
+/** Less common actions, behind a button. Keys also open it and move through it. The focus returns to the button. */
 export function Menu({ label, items }: { label: string; items: readonly MenuItem[] }) {
   const button = useRef<HTMLButtonElement>(null)
   const chosen = useRef<(() => void) | null>(null)

@@ -1,6 +1,6 @@
 import { missingCellsText } from './words.ts'
 
-/** Says which cells of a fleet did not answer; nothing while all do. */
+/** Says which cells of a fleet did not answer, or nothing while all do. */
 export function MissingCells({ cells }: { cells: readonly string[] }) {
   if (cells.length === 0) return null
   return (

@@ -3,10 +3,10 @@ import { createContext, useCallback, useRef, useState, useSyncExternalStore } fr
 import { missingRead, readsBehind } from '../api/missing-reads.ts'
 import { Problem } from './problem.tsx'
 
-/** What the form around could not read; null: nothing is missing. */
+/** The failed read of the surrounding form, or null. */
 export const MissingReadOfForm = createContext<Query | null>(null)
 
-/** Returns what a form needs that is mounted now and could not be read, of whatever the page behind it reads; null: nothing is missing. */
+/** Returns a failed read that the form being mounted needs, even if the page behind it reads the same. Null if there is none. */
 export function useMissingRead(): Query | null {
   const cache = useQueryClient().getQueryCache()
   const [behind] = useState(() => readsBehind(cache))

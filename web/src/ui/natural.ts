@@ -3,7 +3,7 @@ export function naturalKey(name: string): string {
   return name.replace(/0*(\d+)/g, (_, digits: string) => String.fromCharCode(48 + Math.min(digits.length, 75)) + digits)
 }
 
-/** Returns the items by the keys of their names; those of equal names stay in their order. */
+/** Returns the items by the keys of their names. Items of equal names keep their order. */
 export function sortNaturally<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
   return items
     .map((item) => [naturalKey(nameOf(item)), item] as const)

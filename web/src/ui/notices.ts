@@ -1,28 +1,28 @@
 import { afterEvent, type TellingEvent, type UndoEnd } from './undo-end.ts'
 
-/** Something that is told for a while: what was done, or what failed. */
+/** A temporary message: what was done, or what failed. */
 export interface Notice {
   id: number
   text: string | null
   error: unknown
   undo: (() => void) | undefined
-  /** When it can no longer be undone; null: nothing tells. */
+  /** When it can no longer be undone. Null if nothing reports that. */
   end: UndoEnd | null
 }
 
-/** The notices of a page, newest last. */
+/** The messages of a page, newest last. */
 export interface Notices {
   add(notice: Omit<Notice, 'id'>, lifeMs: number): void
   dismiss(id: number): void
   /** Takes away every undo that can no longer be done after an event, or has been done, with its notice. */
   take(event: TellingEvent): void
-  /** Stops the time of all of them while somebody is at one, or lets it go on. */
+  /** Stops the time of all messages while the user is at one, or resumes it. */
   hold(isHeld: boolean): void
   list(): readonly Notice[]
   watch(listener: () => void): () => void
 }
 
-/** Makes notices of which each goes when its time is over; those that are held have as much left as they had. */
+/** Creates messages that each disappear when their time has passed. While held, they keep their remaining time. */
 export function createNotices(): Notices {
   let shown: readonly Notice[] = []
   let isHeld = false
@@ -36,7 +36,7 @@ export function createNotices(): Notices {
   const dismiss = (id: number): void => {
     stop(lives.get(id))
     lives.delete(id)
-    // Nobody is at what is gone.
+    // No user is at a message that is gone.
     if (lives.size === 0) isHeld = false
     set(shown.filter((notice) => notice.id !== id))
   }
@@ -48,7 +48,7 @@ export function createNotices(): Notices {
     add: (notice, lifeMs) => {
       const id = nextId++
       const life: Life = { leftMs: lifeMs, since: 0, timer: undefined }
-      // The same once more: an older undo would take back what was done since.
+      // The same message again. An older undo would also revert later changes.
       for (const old of shown) if (notice.undo && old.undo && old.text === notice.text) dismiss(old.id)
       for (const old of shown.slice(0, -(SHOWN_MAX - 1))) dismiss(old.id)
       lives.set(id, life)

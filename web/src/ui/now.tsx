@@ -5,7 +5,7 @@ let now = Date.now()
 const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Returns the time, anew every ten seconds, by one timer for the whole page. */
+/** Returns the time, updated every ten seconds, by one timer for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now)
 }
@@ -24,9 +24,9 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** How long ago something was; the exact time is its title. */
+/** How long ago something was, with the exact time as its title. */
 export function Ago({ time }: { time: string | null | undefined }) {
-  // The timer renders it anew; whatever else does, has a later time.
+  // The timer rerenders it. Any other render has a later time.
   const text = agoText(time, Math.max(useNow(), Date.now()))
   return (
     <time dateTime={time ?? undefined} title={timeText(time)} className="whitespace-nowrap">
@@ -35,7 +35,7 @@ export function Ago({ time }: { time: string | null | undefined }) {
   )
 }
 
-/** For how long something goes on, anew each second; the exact time of its begin is its title. */
+/** How long something has been running, updated each second, with the exact start time as its title. */
 export function Since({ time }: { time: string }) {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

@@ -14,13 +14,13 @@ interface OriginFieldsProps {
   /** The one that is chosen, and how another is. */
   origin: string
   choose(name: string): void
-  /** Snapshots of it to choose from, oldest first; null where it is taken as it is now. */
+  /** Its snapshots to choose from, oldest first. Null if only its current state is used. */
   snapshots: readonly { name: string; created_at: string }[] | null
 }
 
-/** Asks what something new is made from: a box or volume of a project, as it is now or as one of its snapshots has it. */
+/** Asks for the source of something new: a box or volume of a project, either now or in one of its snapshots. */
 export function OriginFields({ label, fields, project, names, origin, choose, snapshots }: OriginFieldsProps) {
-  // What could not be read is not what is not there.
+  // A failed read does not mean that nothing is there.
   const isRead = useContext(MissingReadOfForm) === null
   return (
     <div className="grid gap-4 sm:grid-cols-2">
@@ -54,7 +54,7 @@ export function OriginFields({ label, fields, project, names, origin, choose, sn
   )
 }
 
-/** Returns what was chosen of the names, or the first while that is none of them, and how another is chosen; `start` is chosen before. */
+/** Returns the chosen name, or the first one while no name is chosen, and a function to choose another. `start` is chosen initially. */
 export function useChosenOf(names: readonly string[], start = ''): [chosen: string, choose: (name: string) => void] {
   const [chosen, setChosen] = useState(start)
   return [names.includes(chosen) ? chosen : (sortNaturally(names, (name) => name)[0] ?? ''), setChosen]

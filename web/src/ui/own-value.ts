@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-/** Returns the value of a field: what the user entered, or else a suggestion. A suggestion that arrives late replaces nothing. */
+/** Returns the value of a field: the user's input, or else a suggestion. A suggestion that arrives late replaces nothing. */
 export function useOwnValue(suggested: string): {
   value: string
   onChange(event: { target: { value: string } }): void

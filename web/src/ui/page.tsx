@@ -11,7 +11,7 @@ interface PageProps {
   children: ReactNode
 }
 
-/** Title, actions and content of a page; names the tab of the browser. */
+/** Title, actions and content of a page. Sets the title of the browser tab. */
 export function Page({ title, of, actions, children }: PageProps) {
   useTitle(title)
   return (
@@ -101,7 +101,7 @@ interface MeterProps {
   used: number
   total: number
   words: string
-  /** Whether it runs out: its colour and its words then say so. */
+  /** Whether it runs out. Its colour and text then show this. */
   isRoom?: boolean
 }
 

@@ -9,7 +9,7 @@ interface ProblemProps {
   /** Offered where another try may help. */
   retry?: () => void
   className?: string
-  /** What stands beside it, such as a button that dismisses it. */
+  /** Content beside it, such as a dismiss button. */
   children?: ReactNode
 }
 
@@ -17,7 +17,7 @@ interface ProblemProps {
 export function Problem({ error, retry, className = '', children }: ProblemProps) {
   const isOfApi = error instanceof ApiError
   const element = useRef<HTMLDivElement>(null)
-  // In a long dialog it may come where nobody looks.
+  // In a long dialog it may appear out of sight.
   useEffect(() => {
     const { current } = element
     if (current?.closest('[role="dialog"]')) current.scrollIntoView({ block: 'nearest' })

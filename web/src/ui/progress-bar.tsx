@@ -2,9 +2,9 @@ interface ProgressBarProps {
   label: string
   /** The progress in words, where a percentage says less. */
   words?: string
-  /** From 0 to 100; null while it is unknown. */
+  /** From 0 to 100, or null while it is unknown. */
   percent: number | null
-  /** Whether work goes on that the percentage does not tell of. */
+  /** Whether work continues that the percentage does not show. */
   isPulsing?: boolean
   /** Margin and height. */
   className: string

@@ -1,13 +1,13 @@
-/** What names of boxes, volumes and the like match. */
+/** Pattern of names of boxes, volumes and the like. */
 export const NAME_PATTERN = '(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*'
 
-/** What statuses of answers match. */
+/** Pattern of answer statuses. */
 export const STATUS_PATTERN = '[1-5][0-9][0-9]'
 
 /** Letters of the longest name. */
 export const NAME_MAX = 63
 
-/** What a browser finds wrong with the value of a field. */
+/** Faults that a browser finds in the value of a field. */
 export type Wrongs = Readonly<
   Partial<
     Record<
@@ -17,7 +17,7 @@ export type Wrongs = Readonly<
   >
 >
 
-/** What a field asks for, as its attributes have it. */
+/** Requirements of a field, as in its attributes. */
 export interface Asked {
   type: string
   pattern?: string
@@ -47,7 +47,7 @@ function isWhole(step: string): boolean {
 }
 
 const NAME_RULE = 'It must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends.'
-/** What a pattern asks for. */
+/** Rule of a pattern. */
 const RULES: Readonly<Record<string, string>> = {
   [NAME_PATTERN]: NAME_RULE,
   [STATUS_PATTERN]: 'It must be an HTTP status, such as 403.',

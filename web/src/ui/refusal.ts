@@ -12,8 +12,8 @@ interface Refusal {
 }
 
 /**
- * Tells at a field why its form is not sent, in our words: those of a browser are in its own language, beside the field for some seconds,
- * and do not say what a name may be. They stay until the value is right.
+ * Explains at a field why its form is not sent. A browser's own texts are in its language, disappear after some seconds, and do not
+ * describe valid names. Ours stay until the value is right.
  */
 export function useRefusal(): Refusal {
   const [words, setWords] = useState<string>()

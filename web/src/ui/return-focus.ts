@@ -4,7 +4,7 @@ import { useState } from 'react'
 export function useReturnFocus(isOpen: boolean): (event: Event) => void {
   const [wasOpen, setWasOpen] = useState(false)
   const [opener, setOpener] = useState<Element | null>(null)
-  // Before the dialog is drawn: a field of it may take the focus as it comes.
+  // Runs before the dialog is drawn, because one of its fields may take the focus.
   if (isOpen !== wasOpen) {
     setWasOpen(isOpen)
     if (isOpen) setOpener(document.activeElement)

@@ -17,11 +17,11 @@ interface RowInSight<Item> {
 }
 
 interface RowsInSight<Item> {
-  /** Of the element that holds the rows, as high as all of them. */
+  /** The element that holds the rows, as high as all of them. */
   frame: RefObject<HTMLDivElement | null>
   heightPx: number
   rows: readonly RowInSight<Item>[]
-  /** The ref of each row, whose `data-index` is its index: learns how high it is. */
+  /** The ref of each row, whose `data-index` is its index. Measures its height. */
   measure(row: Element | null): void
 }
 

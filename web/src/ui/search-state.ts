@@ -2,9 +2,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 
 /** The state of a page that its address holds. */
 export interface SearchState {
-  /** Returns a part; empty where the address does not have it. */
+  /** Returns a part, or an empty text if the address does not have it. */
   get(name: string): string
-  /** Changes parts; empty ones leave the address. */
+  /** Changes parts. Empty ones leave the address. */
   change(parts: Readonly<Record<string, string>>): void
 }
 

@@ -1,6 +1,6 @@
 import { type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
-/** A table whose head names its columns and stays in sight; scrolls sideways on a narrow screen, with its head. */
+/** A table whose head names its columns and stays in sight. Scrolls sideways on a narrow screen, with its head. */
 export function Table({ label, head, children }: { label: string; head: readonly string[]; children: ReactNode }) {
   const frame = useRef<HTMLDivElement>(null)
   const isWide = useIsWide(frame)
@@ -29,7 +29,7 @@ export function Table({ label, head, children }: { label: string; head: readonly
   )
 }
 
-/** The name of a column in its head; one without holds actions. */
+/** The name of a column in its head. A column without one holds actions. */
 export function ColumnName({ name }: { name: string }) {
   return name === '' ? <span className="sr-only">Actions</span> : name
 }

@@ -2,7 +2,7 @@ import { TextAreaField } from './field.tsx'
 import { Chip } from './status.tsx'
 import { tagLines } from './tags.ts'
 
-/** Tags to edit, one a line; its text is read by `parseTags`. */
+/** Tags to edit, one a line. `parseTags` reads its text. */
 export function TagsField({ name, tags = {} }: { name: string; tags?: Readonly<Record<string, string>> }) {
   return (
     <TextAreaField
@@ -19,7 +19,7 @@ export function TagsField({ name, tags = {} }: { name: string; tags?: Readonly<R
   )
 }
 
-/** The first tags in one line, with the number of the others; a tooltip has all of them. */
+/** The first tags in one line, with the number of the others. A tooltip has all of them. */
 export function TagsInRow({ tags }: { tags: Readonly<Record<string, string>> }) {
   const count = Object.keys(tags).length
   if (count === 0) return null

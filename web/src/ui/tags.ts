@@ -5,7 +5,7 @@ export function tagLines(tags: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-/** Returns the tags of lines such as `env=prod`; a key alone has an empty value. */
+/** Returns the tags of lines such as `env=prod`. A key without a value gets an empty one. */
 export function parseTags(lines: string): Record<string, string> {
   const tags: Record<string, string> = {}
   for (const line of lines.split('\n')) {

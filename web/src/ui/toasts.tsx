@@ -8,8 +8,8 @@ import { type UndoEnd } from './undo-end.ts'
 const notices = createNotices()
 
 /**
- * Tells what was done, for some seconds; `undo` takes it back, until an event tells that it can no longer be done. Left out, that is once
- * the box or volume is deleted whose page is open.
+ * Reports what was done, for some seconds. `undo` reverts it, until an event reports that it can no longer be undone. By default, that is
+ * the deletion of the box or volume whose page is open.
  */
 export function tell(text: string, undo?: () => void, end: Partial<UndoEnd> = {}): void {
   const { of = [], done = [], ...rest } = end
@@ -22,23 +22,23 @@ export function endUndos(event: BoxyardEvent): void {
   const focused = document.activeElement
   const region = focused?.closest<HTMLElement>('[data-notices]')
   notices.take(event)
-  // Whoever was at it stays at the notices.
+  // Keeps the focus in the region if it was on this message.
   requestAnimationFrame(() => region && focused?.isConnected === false && region.focus())
 }
 
-/** Tells what failed. */
+/** Reports an error. */
 export function tellError(error: unknown): void {
   notices.add({ text: null, error, undo: undefined, end: null }, 15_000)
 }
 
-/** Shows what was told. F8 goes to the newest, and back from there; none goes while somebody is at one. */
+/** Shows the messages. F8 moves to the newest, and back from there. None disappears while the user is at one. */
 export function Toasts() {
   const shown = useSyncExternalStore(notices.watch, notices.list)
   const region = useRef<HTMLDivElement>(null)
   const { take, leave } = useToastKey(region)
   useRoomBelow(region)
   const dismiss = (id: number): void => {
-    // Of the last one the focus goes back to where it came from, else to the one beside it.
+    // After the last message the focus returns to where it came from, otherwise it moves to the one beside it.
     if (notices.list().length > 1) region.current?.focus()
     else leave()
     notices.dismiss(id)
@@ -107,7 +107,10 @@ function Toast({ notice: { text, error, undo }, dismiss }: { notice: Notice; dis
   )
 }
 
-/** Gives the page as much room at its end as the notices take; a page that is at its end stays there, with what they would lie over in sight. */
+/**
+ * Adds as much space to the end of the page as the messages take. A page that is scrolled to its end stays there, so that the messages
+ * cover nothing.
+ */
 function useRoomBelow(region: React.RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const page = document.documentElement
@@ -126,7 +129,7 @@ function useRoomBelow(region: React.RefObject<HTMLElement | null>): void {
   }, [region])
 }
 
-/** As far as they are from the foot of the window, above as below. */
+/** The distance of the messages from the bottom of the window, used above as well. */
 const NOTICES_MARGIN_PX = 32
 
 /** Makes F8 go to the newest notice, and back to where the focus came from. */
@@ -143,7 +146,7 @@ function useToastKey(region: React.RefObject<HTMLElement | null>) {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== 'F8' || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return
       if (notices.list().length === 0) return
-      // Before a terminal takes the key, which is its own while nothing is told.
+      // Runs before a terminal takes the key, which belongs to the terminal while there is no message.
       event.preventDefault()
       event.stopImmediatePropagation()
       if (hasFocus(region.current)) leaving.current()

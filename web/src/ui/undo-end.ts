@@ -1,17 +1,17 @@
 import type { BoxyardEvent } from '@boxyard/sdk'
 import type { Ref } from '../api/records.ts'
 
-/** What ends an undo before its time. */
+/** Conditions that end an undo early. */
 export interface UndoEnd {
-  /** Paths of the resources that it needs: where all are deleted, or what they are part of, nothing can be undone. */
+  /** Paths of the resources that it needs. Nothing can be undone once all of them, or their parents, are deleted. */
   of: readonly string[]
   /** Types of events of them by which somebody has done it already, such as `box.resume_requested`. */
   done: readonly string[]
-  /** Time of the service at which it was done, in ISO 8601: what was before that, and is told later, undoes nothing. */
+  /** The service's time of the action, in ISO 8601. Events from before that, even if they arrive later, end nothing. */
   since?: string
 }
 
-/** Returns what is left of an undo after an event; null: it can no longer be done, or has been done. */
+/** Returns what is left of an undo after an event, or null if it can no longer be done or has been done. */
 export function afterEvent(end: UndoEnd, { type, resource, ts }: TellingEvent): UndoEnd | null {
   const isOver = (path: string): boolean =>
     type.endsWith('.deleted')
@@ -24,7 +24,7 @@ export function afterEvent(end: UndoEnd, { type, resource, ts }: TellingEvent): 
   return of.length === 0 ? null : { ...end, of }
 }
 
-/** What of an event tells whether something can still be undone. */
+/** Fields of an event that decide whether something can still be undone. */
 export type TellingEvent = Pick<BoxyardEvent, 'type' | 'resource' | 'ts'>
 
 /** Returns the path of a box, as events name it. */

@@ -10,7 +10,7 @@ interface VirtualRowsProps<T> {
   children(item: T): ReactNode
 }
 
-/** A list of any length, of which only the rows in sight are in the page. */
+/** A list of any length. The page only holds the rows in sight. */
 export function VirtualRows<T>({ label, items, rowPx, keyOf, children }: VirtualRowsProps<T>) {
   const { frame, heightPx, rows, measure } = useRowsInSight({ items, keyOf, rowPx })
   return (

@@ -31,7 +31,7 @@ export function timeText(time: string | null | undefined): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
-/** Returns the time of day in the visitor's own zone, such as `14:05` or `14:05:30`; of seconds since the epoch. */
+/** Returns the time of day in the user's own zone, such as `14:05` or `14:05:30`, from seconds since the epoch. */
 export function clockText(seconds: number, hasSeconds: boolean): string {
   const at = new Date(seconds * 1000)
   const parts = [at.getHours(), at.getMinutes(), ...(hasSeconds ? [at.getSeconds()] : [])]

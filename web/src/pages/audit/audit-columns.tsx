@@ -6,7 +6,7 @@ import { Ago } from '../../ui/now.tsx'
 import { Badge } from '../../ui/status.tsx'
 import { outcomeText } from './audit-filter.ts'
 
-/** Returns the columns of the audit log; `narrow` shows only lines with the same token or operation. */
+/** Returns the columns of the audit log. `narrow` shows only lines with the same token or operation. */
 export function auditColumns(narrow: (part: 'actor' | 'operation', value: string) => void): Column<AuditLine>[] {
   return [
     { name: 'When', from: 'md', of: ({ ts }) => <Ago time={ts} /> },

@@ -6,7 +6,7 @@ import { TextField } from '../../ui/field.tsx'
 import { NAME_PATTERN, STATUS_PATTERN } from '../../ui/refusal-words.ts'
 import type { SearchState } from '../../ui/search-state.ts'
 
-/** Asks which lines of the audit log are shown; the address holds it. */
+/** Asks which lines of the audit log to show. The address holds the filter. */
 export function AuditFilterForm({ get, change }: SearchState) {
   const id = useId()
   const projects = useKnownProjects()

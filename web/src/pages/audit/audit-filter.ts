@@ -1,4 +1,4 @@
-/** What lines of the audit log are asked for. */
+/** The filter of audit log lines. */
 export interface AuditFilter {
   actor?: string
   project?: string
@@ -6,7 +6,7 @@ export interface AuditFilter {
   status?: number
 }
 
-/** Returns what the address asks for; what the service would not take is left out. */
+/** Returns the filter in the address, without values that the service would reject. */
 export function auditFilterOf(search: Readonly<Record<string, string>>): AuditFilter {
   const { actor = '', project = '', operation = '', status = '' } = search
   return {

@@ -12,11 +12,11 @@ import { auditQuery } from './audit-query.ts'
 
 const PARTS = ['actor', 'project', 'operation', 'status'] as const
 
-/** Who did what and how it was answered, newest first: every change, and every request that was refused. */
+/** Lists who did what and the answer, newest first: every change, and every refused request. */
 export function AuditPage() {
   const { get, change } = useSearchState()
   const asked = PARTS.map(get).join('\n')
-  // What is on screen stays until what was asked for has come.
+  // The lines on screen stay until the requested ones arrive.
   const shownFor = useDeferredValue(asked)
   const search = useMemo(() => {
     const values = shownFor.split('\n')

@@ -48,7 +48,7 @@ function Sent({ bytes, total }: SentPart) {
   )
 }
 
-/** Makes a base of an archive that it sends; whoever closes the dialog meanwhile breaks it off, which leaves nothing. */
+/** Creates a base from an uploaded archive. Closing the dialog during the upload aborts it, which leaves nothing. */
 export function useArchiveUpload(project: string, close: () => void) {
   const queries = useQueryClient()
   const [sent, setSent] = useState<SentPart | null>(null)
@@ -79,7 +79,7 @@ export function useArchiveUpload(project: string, close: () => void) {
     },
     onError: (error) => {
       setSent(null)
-      // Whoever closed the dialog sees it there no more.
+      // A user who has closed the dialog no longer sees the error there.
       if (stop.current?.signal.aborted) tellError(error)
     },
   })
@@ -87,7 +87,7 @@ export function useArchiveUpload(project: string, close: () => void) {
   return { upload, sent }
 }
 
-/** What fills the form again, but for the archive, which a page may not choose. */
+/** Values that refill the form, except for the archive, which a page cannot choose. */
 function inputOf(form: FormValues, project: string): JobInput {
   const shared = form.has('shared') ? { shared: 'on' } : {}
   return { project, source: 'archive', name: form.text('name'), ...shared }

@@ -17,7 +17,7 @@ import { DeleteBase } from './delete-base.tsx'
 import { MakeBase } from './make-base.tsx'
 import { baseName, selectBases, sourceText } from './select-bases.ts'
 
-/** The bases that boxes are made from, shared ones and those of projects: found, made and deleted. */
+/** The bases that boxes are created from, both shared ones and bases of projects. Users find, create and delete them here. */
 export function BasesPage() {
   const { data: shared } = useSuspenseQuery(sharedBasesQuery)
   const { data: own } = useSuspenseQuery(basesQuery)

@@ -5,7 +5,7 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { baseName } from './select-bases.ts'
 
-/** Deletes a base, after it was told which boxes were made from it: they stay. */
+/** Deletes a base, after listing the boxes that were created from it. They stay. */
 export function DeleteBase({ base, close }: { base: Base | null; close(): void }) {
   const queries = useQueryClient()
   const { data: used } = useQuery({

@@ -19,7 +19,7 @@ const SOURCES = ['image', 'box', 'snapshot', 'archive'] as const
 type Source = (typeof SOURCES)[number]
 
 interface MakeBaseProps {
-  /** What its form was filled with when it failed; empty for another one. */
+  /** The form values of a failed attempt. Empty for a new one. */
   again: JobInput
   close(): void
 }
@@ -122,7 +122,7 @@ function useMakeBase(project: string, source: Source, close: () => void) {
     mutationFn: async (form: FormValues) => {
       const body = bodyOf(form, source)
       const query = { wait_seconds: source === 'image' ? 0 : 20 }
-      // What is refused at once is shown in the dialog; an image may take minutes, and is told of where it ends.
+      // The dialog shows an immediate refusal. An image may take minutes, and a notice reports its end.
       const answer = await api().callFully('createBase', { path: { project }, query, body })
       rememberProject(project)
       close()
@@ -144,7 +144,7 @@ function useMakeBase(project: string, source: Source, close: () => void) {
   })
 }
 
-/** What fills the form again. */
+/** Values that refill the form. */
 function inputOf(form: FormValues, project: string, source: Source): JobInput {
   const given = ['name', 'image', 'box', 'snapshot', 'shared'].filter((field) => form.has(field))
   return { project, source, ...Object.fromEntries(given.map((field) => [field, form.text(field)])) }

@@ -1,16 +1,16 @@
 import type { Base } from '../../api/records.ts'
 import { naturalKey, sortNaturally } from '../../ui/natural.ts'
 
-/** What a list of bases shows, as in the address of the page. */
+/** Filters of the list of bases, as in the address of the page. */
 export interface BaseFilter {
   text: string
   /** A project, `*` for shared ones, empty for all. */
   project: string
-  /** `name`, `size` or `created`; with `-` before it the other way round. */
+  /** `name`, `size` or `created`. A leading `-` reverses the order. */
   sort: string
 }
 
-/** Returns the bases that have all words of the text in their names or sources, in order; shared ones first. */
+/** Returns the bases that have all words of the text in their names or sources, in order, with shared ones first. */
 export function selectBases(bases: readonly Base[], { text, project, sort }: BaseFilter): Base[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = sortNaturally(bases, ({ project, name }) => `${project ?? ''}/${name}`).filter(
@@ -23,7 +23,7 @@ export function selectBases(bases: readonly Base[], { text, project, sort }: Bas
   return sort.startsWith('-') ? found.reverse() : found
 }
 
-/** Returns the whole name of a base, such as `demo/app`; a shared one has no project. */
+/** Returns the whole name of a base, such as `demo/app`. A shared one has no project. */
 export function baseName({ project, name }: Pick<Base, 'project' | 'name'>): string {
   return project === null ? name : `${project}/${name}`
 }

@@ -16,7 +16,7 @@ import { BoxUrl } from './box-url.tsx'
 export function BoxPage() {
   const ref = useBoxRef()
   const { data: box, error } = useSuspenseQuery(boxQuery(ref))
-  // What was read before stays, with what is not saved in it.
+  // The data that was read before stays, with unsaved changes in it.
   const isGone = error instanceof ApiError && error.status === 404
   const rights = useRights()
   const tabs = useRef<HTMLElement>(null)
@@ -75,12 +75,12 @@ export function BoxPage() {
   )
 }
 
-/** Returns the end of a path that names a part of a box; empty for the first. */
+/** Returns the end of a path that names a part of a box, or an empty text for the first part. */
 function partOf(path: string): string {
   return path.split('/')[4] ?? ''
 }
 
-/** What the service says about the state of the box; while it changes, what goes on, and for how long. */
+/** Shows the service's text about the state of the box. While the state changes, also shows the current step and its duration. */
 function StateNote({ box }: { box: Box }) {
   const { status, state } = box
   const words = [status === 'pending' ? pendingWords(box) : undefined, state.message]

@@ -32,7 +32,7 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
   const variables = editableVariables(box.environment)
   const update = useMutation({
     mutationFn: (body: typeof before) => api().call('updateBox', { path: { project, name }, body }),
-    // Of the moment: what is shown changes by the event, which may come before the answer.
+    // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
     onMutate: () => before,
     onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)

@@ -12,7 +12,7 @@ import { BoxSummary } from './box-summary.tsx'
 import { withGaps } from './metrics-history.ts'
 import { useReadings } from './readings.ts'
 
-/** What a box uses, as it uses it, and what it is. */
+/** The live usage of a box, and its details. */
 export function BoxFigures() {
   const ref = useBoxRef()
   const { data: box } = useSuspenseQuery(boxQuery(ref))

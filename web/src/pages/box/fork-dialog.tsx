@@ -14,9 +14,9 @@ interface ForkDialogProps {
   box: Ref
   title: string
   about: string
-  /** What the name that is suggested ends with, after that of the box; left out: the next number that is free. */
+  /** Suffix of the suggested name after the name of the box. Default: the next free number. */
   ending?: string
-  /** What the new box is a fork of, in words. */
+  /** The source of the fork, in words. */
   of: string
   isOpen: boolean
   close(): void
@@ -38,7 +38,7 @@ function ForkForm({ box: { project, name }, ending, of, close, fork }: ForkFormP
   const { data: boxes = [] } = useQuery(boxesQuery)
   const taken = boxes.filter((box) => box.project === project).map((box) => box.name)
   const suggested = ending === undefined ? numberedName(name, taken) : endedName(name, ending, taken)
-  // The boxes may come after the dialog: until then the name is the best guess, and what is typed stays.
+  // The boxes may load after the dialog. Until then the name is the best guess, and the typed text stays.
   const [typed, setTyped] = useState<string | null>(null)
   const navigate = useNavigate()
   const make = useMutation({

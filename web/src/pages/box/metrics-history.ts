@@ -1,6 +1,6 @@
 import type { BoxMetrics, BoxMetricsHistory } from '../../api/records.ts'
 
-/** What a chart shows of one moment; null where it is not known. */
+/** The values of a chart at one moment. Null if they are unknown. */
 export interface MetricsPoint {
   /** Seconds since the epoch. */
   at: number
@@ -13,7 +13,7 @@ export interface MetricsPoint {
   sentPerSecond: number | null
 }
 
-/** Returns the point of a reading: counters become rates since the reading before, unless the box was started anew in between. */
+/** Returns the point of a reading. Counters become rates since the reading before, unless the box was restarted in between. */
 export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): MetricsPoint {
   const at = Date.parse(reading.at) / 1000
   const seconds = before === null ? 0 : at - Date.parse(before.at) / 1000
@@ -54,7 +54,7 @@ export function withPoint(points: readonly MetricsPoint[], point: MetricsPoint):
   return [...(first < 0 ? [] : points.slice(first)), point]
 }
 
-/** Returns the points with one of nothing in each gap: where the service was down, the box stopped, or the page out of sight. */
+/** Returns the points with an empty one in each gap, where the service was down, the box stopped, or the page out of sight. */
 export function withGaps(points: readonly MetricsPoint[]): MetricsPoint[] {
   return points.flatMap((point, index) => {
     const before = points[index - 1]

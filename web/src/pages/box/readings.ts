@@ -3,7 +3,7 @@ import { api } from '../../api/client.ts'
 import type { BoxMetrics, Ref } from '../../api/records.ts'
 import { type MetricsPoint, pointOf, pointsOf, READ_EVERY_SECONDS, withPoint } from './metrics-history.ts'
 
-/** The readings of a box for the last hour: by the minute what the service has kept, closer together what this page has read. */
+/** The readings of a box for the last hour: per minute from the service, and more often from this page. */
 interface Readings {
   last: BoxMetrics | null
   points: readonly MetricsPoint[]

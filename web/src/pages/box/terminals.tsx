@@ -209,7 +209,7 @@ interface ToolsProps {
   toggleFull(): void
   /** Opens a second terminal next to the first, or below it. */
   split(isBelow: boolean): void
-  /** Leaves the first terminal alone; null: it is. */
+  /** Keeps only the first terminal. Null if it is the only one. */
   join: (() => void) | null
 }
 
@@ -273,7 +273,7 @@ const sessionsQuery = ({ project, name }: Ref) =>
     queryKey: ['sessions', project, name],
     queryFn: async ({ signal }) => {
       const { sessions } = await api().call('listSessions', { path: { project, name }, signal })
-      // In the order of their start: a tab stays where it is when another is begun before it by name.
+      // In the order of their start, so that a tab stays in place when another starts whose name sorts before it.
       return sessions.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at)).map((each) => each.name)
     },
   })

@@ -5,20 +5,20 @@ import type { Box } from '../../api/records.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
 
-/** Who may use the URLs of a box, and the port that its own leads to; null: the default. */
+/** Who can use the URLs of a box, and the port of its own URL. Null for the default port. */
 export interface Access {
   auth: 'token' | 'public'
   port: number | null
 }
 
-/** Sets who may use the URLs of a box; the undo sets it as it was. A form that asks for it shows itself why it was refused. */
+/** Sets who can use the URLs of a box. Undo restores the earlier setting. A form that requests it shows the refusal itself. */
 export function usePublish(box: Box, { isOfForm = false } = {}) {
   const queries = useQueryClient()
   const path = { project: box.project, name: box.name }
   const now = accessOf(box)
   const set = useMutation({
     mutationFn: (access: Access) => api().call('publishBox', { path, body: access }),
-    // Of the moment: what is shown changes by the event, which may come before the answer.
+    // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
     onMutate: () => now,
     onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
@@ -30,7 +30,7 @@ export function usePublish(box: Box, { isOfForm = false } = {}) {
   return set
 }
 
-/** Returns who may use the URLs of a box now. */
+/** Returns who can use the URLs of a box now. */
 export function accessOf(box: Box): Access {
   return { auth: box.url_settings.auth, port: box.port || null }
 }

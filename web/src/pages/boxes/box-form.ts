@@ -37,7 +37,7 @@ export function settingsOf({ text, has }: Values): UpdateBody | null {
   }
 }
 
-/** Returns the volumes that lines such as `db /var/lib/db` attach; `ro` at the end makes one read-only. @throws Error for another line */
+/** Returns the volumes that lines such as `db /var/lib/db` attach. A final `ro` makes one read-only. @throws Error for another line */
 export function mountsOf(lines: string): NonNullable<CreateBody['data_mounts']> {
   return lines
     .split('\n')

@@ -10,7 +10,7 @@ import { RowActions } from './row-actions.tsx'
 
 interface BoxTableProps {
   boxes: readonly Box[]
-  /** Whether the node of each is shown: there are several. */
+  /** Whether to show the node of each, because there are several. */
   hasNodes: boolean
   /** Ids of the chosen ones. */
   chosen: ReadonlySet<string>

@@ -5,7 +5,7 @@ import { forEachBox, startBoxes, stopBoxes } from '../../shell/power.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 
-/** What can be done with the chosen boxes at once. */
+/** Actions on all chosen boxes. */
 export function BulkActions({ boxes, clear }: { boxes: readonly Box[]; clear(): void }) {
   const [isAsking, setAsking] = useState(false)
   const running = boxes.filter(({ status }) => status === 'running')

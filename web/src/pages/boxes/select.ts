@@ -1,12 +1,12 @@
 import type { Box } from '../../api/records.ts'
 
-/** What a list of boxes shows, as in the address of the page. */
+/** Filters of the list of boxes, as in the address of the page. */
 export interface BoxFilter {
   text: string
   project: string
   status: string
   node: string
-  /** One of `SORTS`; with `-` before it in reverse. */
+  /** One of `SORTS`. A leading `-` reverses the order. */
   sort: string
 }
 

@@ -1,7 +1,7 @@
 import type { Project } from '../../api/records.ts'
 import { sortNaturally } from '../../ui/natural.ts'
 
-/** What a project has an amount of, with its quota. */
+/** Resources that a project uses, with its quota. */
 export const AMOUNTS = [
   { key: 'boxes', name: 'Boxes', unit: '' },
   { key: 'cpus', name: 'CPU', unit: '' },
@@ -11,7 +11,7 @@ export const AMOUNTS = [
 
 export type AmountKey = (typeof AMOUNTS)[number]['key']
 
-/** Returns how full the fullest quota of a project is, from 0; above 1 it has more than its quota; null without a quota. */
+/** Returns how full the fullest quota of a project is, from 0. Above 1 it exceeds its quota. Null without a quota. */
 export function fullestOf({ used, allowed }: Project): number | null {
   const parts = AMOUNTS.flatMap(({ key }) => {
     const most = allowed[key]

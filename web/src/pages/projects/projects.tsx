@@ -13,7 +13,7 @@ import { countWords } from '../../ui/words.ts'
 import { AMOUNTS, amountText, fullestOf, quotaWords, selectProjects } from './project-rows.ts'
 import { SetQuota } from './set-quota.tsx'
 
-/** The projects that have something: what each uses, and its quota, which an administrator sets. */
+/** The projects with resources: the usage of each, and its quota, which an administrator sets. */
 export function ProjectsPage() {
   const { data: projects } = useSuspenseQuery(projectsQuery)
   const { get, change } = useSearchState()
@@ -58,7 +58,7 @@ export function ProjectsPage() {
   )
 }
 
-/** What a project uses of one thing, with a bar where there is a quota. */
+/** Usage of one resource of a project, with a bar if there is a quota. */
 function Amount({ used, allowed, unit, name }: { used: number; allowed: number | null; unit: string; name: string }) {
   const words = amountText(used, allowed, unit)
   if (allowed === null) return <span className="tabular-nums">{words}</span>

@@ -15,13 +15,13 @@ import { AMOUNTS, type AmountKey, amountText } from './project-rows.ts'
 type Allowed = Record<AmountKey, number | null>
 
 interface SetQuotaProps {
-  /** The name of the project; `+`: of one that is named in the dialog, empty: none. */
+  /** The name of the project. `+` for one that the dialog asks for, empty for none. */
   name: string
   choose(name: string): void
   close(): void
 }
 
-/** Sets the quota of a project; what exists stays, also beyond it. */
+/** Sets the quota of a project. Existing resources stay, even beyond it. */
 export function SetQuota({ name, choose, close }: SetQuotaProps) {
   return (
     <Dialog
@@ -61,7 +61,7 @@ function ReadQuota({ name, close }: { name: string; close(): void }) {
 
 function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQuota'>; close(): void }) {
   const queries = useQueryClient()
-  // What the form began with, whatever is read anew meanwhile.
+  // The initial values of the form, whatever is reloaded.
   const [{ allowed: shown, used, updated_at: setAt }] = useState(quota)
   const set = useMutation({
     mutationFn: (allowed: Allowed | null) => api().call('updateQuota', { path: { project: name }, body: { allowed } }),

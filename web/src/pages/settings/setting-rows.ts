@@ -4,7 +4,7 @@ import type { Config } from '../../api/records.ts'
 export interface Setting {
   name: string
   value: string
-  /** What it means, in the words of the contract; empty where its name says it. */
+  /** Description from the contract. Empty if the name says it. */
   about: string
 }
 
@@ -14,7 +14,7 @@ export interface SettingGroup {
   settings: readonly Setting[]
 }
 
-/** Returns everything that is in force, in groups; `texts` are the contract's, by the path of a field in the answer. */
+/** Returns the effective configuration in groups. `texts` are the contract's descriptions, by the path of a field in the answer. */
 export function settingGroups(config: Config, texts: Readonly<Record<string, string>>): SettingGroup[] {
   const { drivers, defaults, limits, shares, region, nesting, bases, features } = config
   const { config: ofBox, quota, ...others } = defaults
@@ -40,7 +40,7 @@ export function settingGroups(config: Config, texts: Readonly<Record<string, str
   ]
 }
 
-/** Returns the groups with what has all words of the text; those without any are left out. */
+/** Returns the groups with the settings that have all words of the text. Omits groups without any. */
 export function selectSettings(groups: readonly SettingGroup[], text: string): SettingGroup[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return groups
@@ -54,7 +54,7 @@ export function selectSettings(groups: readonly SettingGroup[], text: string): S
     .filter(({ settings }) => settings.length > 0)
 }
 
-/** Returns a limit with its unit, which the last words of its name tell. */
+/** Returns a limit with its unit, which is in the last words of its name. */
 export function limitText(name: string, value: unknown): string {
   if (typeof value !== 'number') return valueText(value)
   const count = value.toLocaleString('en')

@@ -4,7 +4,7 @@ import { bytesText } from '../../ui/words.ts'
 
 type Pool = NonNullable<StorageReport['pool']>
 
-/** How full the pool is, what its disk failed at, and what waits to be destroyed; in a fleet also of each cell. */
+/** How full the pool is, the errors of its disk, and data waiting for destruction. In a fleet also for each cell. */
 export function PoolPanel({ report }: { report: StorageReport }) {
   const { pool, deleting, cells = [] } = report
   if (pool === null) return null

@@ -12,13 +12,13 @@ import { bytesText } from '../../ui/words.ts'
 
 type Scrub = NonNullable<StorageReport['scrub']>
 
-/** The last check of all that is stored against its checksums, or the one under way; starts another. */
+/** The last check of all stored data against its checksums, or the current one. Starts another. */
 export function ScrubPanel({ report }: { report: StorageReport }) {
   const { isAdmin, isOfAll } = useRights()
   const queries = useQueryClient()
   const { scrub, pool } = report
   const isRunning = scrub?.status === 'running'
-  // No event tells of it.
+  // No event reports it.
   useQuery({ ...storageQuery, refetchInterval: isRunning ? POLL_MS : false })
   const start = useMutation({
     mutationFn: () => api().call('startScrub', {}),

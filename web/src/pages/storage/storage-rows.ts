@@ -9,28 +9,28 @@ export interface Stored {
   kind: StoredKind
   /** Null for what no project owns. */
   project: string | null
-  /** The box or volume that it is, or that it is a snapshot of; the name of a base or an orphan. */
+  /** The box or volume, also for its snapshots. The name of a base or an orphan. */
   name: string
-  /** Whether it is, or is of, a box or a volume; null for bases and orphans. */
+  /** Whether it belongs to a box or a volume. Null for bases and orphans. */
   owner: 'box' | 'volume' | null
-  /** Name of the snapshot; null for anything else. */
+  /** Name of the snapshot, or null for anything else. */
   snapshot: string | null
-  /** What it refers to, shared or not. */
+  /** Size of the data that it refers to, shared or not. */
   sizeBytes: number | null
-  /** What deleting it alone would free. */
+  /** Bytes that deleting only this would free. */
   uniqueBytes: number | null
 }
 
-/** What a list of stored things shows, as in the address of the page. */
+/** Filters of a list of stored data, as in the address of the page. */
 export interface StoredFilter {
   text: string
-  /** A kind; empty for all. */
+  /** A kind, or empty for all. */
   kind: string
-  /** `frees`, `size` or `name`; with `-` before it the other way round. */
+  /** `frees`, `size` or `name`. A leading `-` reverses the order. */
   sort: string
 }
 
-/** Returns everything that a report tells of, one after another. */
+/** Returns all entries of a report as one list. */
 export function storedOf({ boxes, volumes, bases, orphans }: StorageReport): Stored[] {
   return [
     ...boxes.flatMap((box) => ownerRows(box, 'box')),

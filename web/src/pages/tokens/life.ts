@@ -1,4 +1,4 @@
-/** Lives that a token can be minted with, the shortest first. */
+/** Lifetimes of a new token, shortest first. */
 const LIVES = [
   { seconds: 3_600, words: '1 hour' },
   { seconds: 86_400, words: '1 day' },
@@ -7,7 +7,7 @@ const LIVES = [
   { seconds: 31_536_000, words: '1 year' },
 ] as const
 
-/** Returns the lives that a token may have whose minter ends at a time (null: never): none is longer than its own. */
+/** Returns the possible lifetimes of a token. None is longer than the creating token's own, which ends at a time (null for never). */
 export function livesWithin(minterEnds: string | null, now: number): readonly { seconds: number; words: string }[] {
   if (minterEnds === null) return LIVES
   const left = (Date.parse(minterEnds) - now) / 1000

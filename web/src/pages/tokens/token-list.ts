@@ -9,12 +9,12 @@ export function tokenState({ revoked_at: revoked, expires_at: expires }: Token, 
   return expires !== null && Date.parse(expires) <= now ? 'expired' : 'live'
 }
 
-/** What a list of tokens shows, as in the address of the page. */
+/** Filters of the list of tokens, as in the address of the page. */
 export interface TokenFilter {
   text: string
   /** `live`, `ended` or `all`. */
   state: string
-  /** `name`, `created` or `expires`; with `-` before it the other way round. */
+  /** `name`, `created` or `expires`. A leading `-` reverses the order. */
   sort: string
 }
 
@@ -31,11 +31,13 @@ export function selectTokens(tokens: readonly Token[], { text, state, sort }: To
   return sort.startsWith('-') ? found.reverse() : found
 }
 
-/** Returns the tokens that are revoked with one: those that were minted with it, or in it if it is a session, with those, and so on. */
+/**
+ * Returns the tokens that are revoked with one. These are the tokens created with it, or in it if it is a session, then theirs, and so on.
+ */
 export function mintedWith(tokens: readonly Token[], id: string): Token[] {
   const found: Token[] = []
   const isOf = new Set([id])
-  // Whoever mints is older than what is minted.
+  // A creating token is older than the tokens it creates.
   for (const token of tokens.toSorted((a, b) => compare(a.created_at, b.created_at))) {
     const { created_by: by, session } = token
     if (!(by !== null && isOf.has(by)) && !(session !== null && isOf.has(session))) continue

@@ -67,7 +67,7 @@ export function TokensPage() {
 }
 
 interface RevokeProps {
-  /** The one to revoke; null: none. */
+  /** The token to revoke, or null. */
   token: Token | null
   tokens: readonly Token[]
   /** The token of this session. */

@@ -20,7 +20,7 @@ import { BusyDialog } from './busy-dialog.tsx'
 
 type Attachment = Volume['attachments'][number]
 
-/** The boxes that have a volume; attaches it to others, and detaches it. */
+/** The boxes with a volume. Attaches it to others, and detaches it. */
 export function Attachments({ volume }: { volume: Volume }) {
   const { attachments } = volume
   const { canWrite } = useRights()

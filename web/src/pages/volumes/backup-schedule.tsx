@@ -42,7 +42,7 @@ function ScheduleForm({ volume, close }: { volume: Volume; close(): void }) {
   const queries = useQueryClient()
   const update = useMutation({
     mutationFn: (body: Body) => api().call('updateBackupSchedule', { path: { project, name }, body }),
-    // Of the moment: what is shown changes by the event, which may come before the answer.
+    // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
     onMutate: () => before,
     onSuccess: (after, _, was) => {
       queries.setQueryData(volumeQuery(volume).queryKey, after)

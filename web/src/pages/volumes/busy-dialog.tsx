@@ -10,16 +10,16 @@ import { Cell, Row, Table } from '../../ui/table.tsx'
 import { parseVolumeUsers } from './busy.ts'
 
 interface BusyDialogProps {
-  /** The refusal, and the box that uses the volume; null: there is none. */
+  /** The refusal, and the box that uses the volume, or null. */
   busy: { box: string; error: ApiError } | null
   volume: Volume
   isTrying: boolean
   close(): void
-  /** Tries the same once more; left out where that makes no sense any more. */
+  /** Retries the same. Absent if that no longer makes sense. */
   retry?: () => void
 }
 
-/** Says which processes keep a volume from being detached, and how to go on. */
+/** Lists the processes that prevent detaching a volume, and the next step. */
 export function BusyDialog({ busy, volume, isTrying, close, retry }: BusyDialogProps) {
   const { canExec } = useRights()
   const users = busy && parseVolumeUsers(busy.error.message)

@@ -19,7 +19,7 @@ import { tell, tellError } from '../../ui/toasts.tsx'
 import { bytesText, timeText } from '../../ui/words.ts'
 
 interface CreateVolumeProps {
-  /** What its form was filled with when it failed; empty for another one. */
+  /** The form values of a failed attempt. Empty for a new one. */
   again: JobInput
   close(): void
 }
@@ -100,7 +100,7 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
         })
       const words = { words: `Creating ${project}/${name} from a backup`, place: 'volumes' }
       if (source === 'backup') {
-        // What is refused at once is shown in the dialog; a backup may take minutes to come, which it does not wait for.
+        // The dialog shows an immediate refusal. A backup may take minutes to load, and the dialog does not wait for it.
         const answer = await begin()
         const input = inputOf(form, project)
         void runJob({ ...words, input }, () => Promise.resolve(answer)).then(() => end(name), tellError)
@@ -119,7 +119,7 @@ function useCreateVolume(project: string, source: Source, close: () => void) {
   }
 }
 
-/** What fills the form again. */
+/** Values that refill the form. */
 function inputOf(form: FormValues, project: string): JobInput {
   const fields = ['name', 'size_gb', 'from_backup', 'tags']
   return { project, ...Object.fromEntries(fields.map((field) => [field, form.text(field)])) }

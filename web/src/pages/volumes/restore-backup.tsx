@@ -18,17 +18,17 @@ import { tellRestored } from './volume-snapshots.tsx'
 interface RestoreBackupProps {
   volume: Volume
   backup: Backup
-  /** What its form was filled with when it failed. */
+  /** The form values of a failed attempt. */
   again?: JobInput
   close(): void
 }
 
-/** Restores a backup: as a new volume, or over the one that it was made of, which can be undone. */
+/** Restores a backup as a new volume, or over its own volume, which can be undone. */
 export function RestoreBackup({ volume, backup, again = {}, close }: RestoreBackupProps) {
   const { project, name } = volume
   const [isNew, setNew] = useState(again['as'] !== '')
   const restore = useRestore(volume, backup, close)
-  // The volumes may come after the dialog: what is typed stays.
+  // The volumes may load after the dialog, and the typed text stays.
   const [typed, setTyped] = useState<string | null>(again['as'] || null)
   const { data: volumes = [] } = useQuery(volumesQuery)
   const taken = volumes.filter((each) => each.project === project).map((each) => each.name)
@@ -86,7 +86,7 @@ function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () 
       .call('restoreVolume', { path: { project, name }, body: { snapshot } })
       .then(() => tell(`Undid the restore of ${project}/${name}.`), tellError)
   return useMutation({
-    // The end is told where the visitor is by then: it may take minutes.
+    // The end is reported on the page that the user is on by then, because it may take minutes.
     mutationFn: async (as: string | null) => {
       const place = placeOfVolume(volume)
       const words = as === null ? `Restoring ${project}/${name}` : `Restoring a backup as ${project}/${as}`
@@ -97,7 +97,7 @@ function useRestore(volume: Volume, { id, created_at: made }: Backup, close: () 
           query: { wait_seconds: 0 },
           body,
         })
-      // What is refused at once is shown in the dialog.
+      // The dialog shows an immediate refusal.
       const answer = await begin()
       close()
       void runJob({ words, place, input: { project, name: as ?? name, backup: id, as: as ?? '' } }, () =>

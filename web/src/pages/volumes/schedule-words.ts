@@ -1,6 +1,6 @@
 import type { Volume } from '../../api/records.ts'
 
-/** Units that an interval is told in, the largest first. */
+/** Units of an interval, largest first. */
 export const UNITS = [
   { name: 'days', seconds: 86_400 },
   { name: 'hours', seconds: 3_600 },

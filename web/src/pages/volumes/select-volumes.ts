@@ -1,13 +1,13 @@
 import type { Volume } from '../../api/records.ts'
 import { sortNaturally } from '../../ui/natural.ts'
 
-/** What a list of volumes shows, as in the address of the page. */
+/** Filters of the list of volumes, as in the address of the page. */
 export interface VolumeFilter {
   text: string
   project: string
   /** `attached`, `free`, or empty for both. */
   use: string
-  /** `name`, `size`, `used` or `created`; with `-` before it the other way round. */
+  /** `name`, `size`, `used` or `created`. A leading `-` reverses the order. */
   sort: string
 }
 

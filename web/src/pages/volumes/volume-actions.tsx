@@ -43,7 +43,7 @@ function ChangeForm({ volume, close }: { volume: Volume; close(): void }) {
   const update = useMutation({
     mutationFn: (body: { size_gb: number; tags: Record<string, string> }) =>
       api().call('updateVolume', { path: { project, name }, body }),
-    // Of the moment: what is shown changes by the event, which may come before the answer.
+    // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
     onMutate: () => ({ size_gb: before, tags: volume.tags }),
     onSuccess: (after, _, was) => {
       queries.setQueryData(volumeQuery(volume).queryKey, after)

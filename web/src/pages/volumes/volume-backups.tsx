@@ -19,7 +19,7 @@ import { BackupSchedule } from './backup-schedule.tsx'
 import { placeOfVolume } from './place.ts'
 import { RestoreBackup } from './restore-backup.tsx'
 
-/** The backups of a volume, newest first, and their schedule; makes, restores and deletes them. */
+/** The backups of a volume, newest first, and their schedule. Creates, restores and deletes them. */
 export function VolumeBackups({ volume }: { volume: Volume }) {
   const { data: backups } = useSuspenseQuery(volumeBackupsQuery(volume))
   const { canWrite } = useRights()

@@ -20,7 +20,7 @@ import { tell, tellError } from '../../ui/toasts.tsx'
 import { bytesText } from '../../ui/words.ts'
 import { placeOfVolume } from './place.ts'
 
-/** The snapshots of a volume, newest first; takes, restores and deletes them. */
+/** The snapshots of a volume, newest first. Takes, restores and deletes them. */
 export function VolumeSnapshots({ volume }: { volume: Volume }) {
   const { data: snapshots } = useSuspenseQuery(volumeSnapshotsQuery(volume))
   const { canWrite } = useRights()
@@ -152,12 +152,12 @@ function AskFirst({
 async function restoreVolumeTo(volume: Volume, snapshot: string): Promise<void> {
   const { project, name } = volume
   const words = { words: `Restoring ${project}/${name} to ${snapshot}`, place: placeOfVolume(volume) }
-  // Who uses it is told soon; what takes longer goes on.
+  // A volume in use is reported soon. A longer restore continues in the background.
   const query = { wait_seconds: 2 }
   await runJob(words, () => api().callFully('restoreVolume', { path: { project, name }, query, body: { snapshot } }))
 }
 
-/** Tells that a volume was restored; undoing it restores the automatic snapshot of what was there before. */
+/** Reports that a volume was restored. Undo restores the automatic snapshot of the earlier state. */
 export async function tellRestored(text: string, { project, name }: Ref, restore: (snapshot: string) => void) {
   const snapshots = await readWholeList('listVolumeSnapshots', { path: { project, name } })
   const before = snapshots.findLast(({ automatic }) => automatic)

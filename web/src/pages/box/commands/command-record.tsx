@@ -17,7 +17,7 @@ import { execQuery, execSource, execsQuery, execWords, readAllOfExec, waitForExe
 import { SignalCommand } from './signal-command.tsx'
 import { useOutput } from './use-output.ts'
 
-/** One command: what it is, how it ended, and what it wrote; followed while it runs. */
+/** Shows one command, how it ended, and its output, followed while it runs. */
 export function CommandRecord({ box, exec }: { box: Ref; exec: string }) {
   const { data: record, error, refetch } = useQuery(execQuery(box, exec))
   return (
@@ -71,7 +71,7 @@ function RecordView({ box, record }: { box: Ref; record: ExecRecord }) {
   )
 }
 
-/** A stream that a record tells the end of, with what comes after it while the command runs. */
+/** A stream whose end is in the record, with the output that follows while the command runs. */
 function StreamView({ record, stream }: { record: ExecRecord; stream: 'stdout' | 'stderr' }) {
   const queries = useQueryClient()
   const follower = useMemo(() => {

@@ -20,7 +20,7 @@ export function splitCommand(line: string): string[] {
   return word === null ? words : [...words, word]
 }
 
-/** Returns a line whose words are those of a command. */
+/** Returns a line whose words are the words of a command. */
 export function joinCommand(command: readonly string[]): string {
   const quoted = (word: string): string => (PLAIN.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`)
   return command.map(quoted).join(' ')

@@ -17,7 +17,7 @@ import { commandText } from './command-words.ts'
 import { execsQuery, execWords } from './queries.ts'
 import { RunCommand } from './run-command.tsx'
 
-/** The commands of a box: one to run, all that were run, or one of them where the address names it. */
+/** The commands of a box: a form to run one, a list of all, or the one that the address names. */
 export function CommandsPage() {
   const box = useBoxRef()
   const { exec } = usePageSearch<{ exec: string }>()

@@ -12,7 +12,7 @@ export interface LiveCommand {
   line: string
   id: string | null
   log: OutputLog
-  /** How it ended; null while it runs. */
+  /** How it ended, or null while it runs. */
   end: string | null
   error: unknown
   /** Whether it is being connected again. */
@@ -20,8 +20,8 @@ export interface LiveCommand {
 }
 
 /**
- * Runs lines of the shell in a box, one at a time, with their output as it comes. Leaving the page leaves the command. Where the front
- * carries no streams, a command is followed by its record, and goes on when the page is left.
+ * Runs shell lines in a box, one at a time, and shows their output live. Leaving the page disconnects from the command. If the front cannot
+ * stream, follows a command by its record, and the command keeps running after the page is left.
  */
 export function useLiveCommand(box: Ref, { onChange, isStreamed }: { onChange(): void; isStreamed: boolean }) {
   const [live, setLive] = useState<LiveCommand | null>(null)
@@ -70,7 +70,7 @@ export function useLiveCommand(box: Ref, { onChange, isStreamed }: { onChange():
   return { live, run, isRunning: live !== null && live.end === null }
 }
 
-/** Follows a command to its end, which it returns in words; where its stream is lost, by its record. */
+/** Follows a command to its end, and returns that in words. If its stream is lost, follows its record. */
 async function followCommand(
   { box, stream, feed, goesOn }: { box: Ref; stream: TerminalStream; feed: OutputFeed; goesOn: boolean },
   patience: Patience,
@@ -84,7 +84,7 @@ async function followCommand(
     const { exitCode, message } = await stream.ended()
     return exitCode === null ? (message ?? 'Ended, exit code unknown.') : endWords(exitCode)
   } catch (error) {
-    // The service hangs up a command whose client has left, unless it is told otherwise.
+    // The service hangs up a command whose client has left, unless the request forbids this.
     const isHungUp = error instanceof OverflowError && !goesOn
     if (!(error instanceof ConnectionError) || stream.id === null || isHungUp) throw error
   }
@@ -94,7 +94,7 @@ async function followCommand(
   return followRecord({ path, offsets, feed }, patience)
 }
 
-/** Starts a command that goes on when its client leaves; returns its id. @throws ApiError, ConnectionError */
+/** Starts a command that keeps running when its client leaves. Returns its id. @throws ApiError, ConnectionError */
 async function start({ project, name }: Ref, line: string, options: ExecOptions): Promise<string> {
   const { cwd, user, timeoutSeconds } = options
   const body = {

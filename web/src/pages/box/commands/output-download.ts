@@ -26,5 +26,5 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 
 /** Most bytes that the service returns at once. */
 export const LONGEST_PIECE = 1024 * 1024
-/** More than is kept of one; what writes meanwhile without an end is left at that. */
+/** More than the service keeps of one. Stops there if a command writes without end. */
 const ALL_MAX_BYTES = 64 * 1024 * 1024

@@ -1,17 +1,17 @@
 import type { OutputPiece } from '@boxyard/sdk'
 import { NO_OUTPUT, type OutputBlock, type OutputLog, withOutput } from './output-log.ts'
 
-/** Takes output as it comes, and tells of it some times a second: a page that is told of each piece would do nothing else. */
+/** Collects output as it arrives, and publishes it a few times a second. A page that updates for each piece would do nothing else. */
 export interface OutputFeed {
   /** Resolves once there is room for more. */
   take(piece: OutputPiece): Promise<void>
   /** Leaves out what has come so far. */
   cut(): void
-  /** Tells what is left. */
+  /** Publishes what is left. */
   end(): void
 }
 
-/** Makes a feed of what goes on behind `log`. */
+/** Creates a feed of the output that follows `log`. */
 export function createOutputFeed(start: OutputLog, tell: (log: OutputLog) => void): OutputFeed {
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
   let log = start
@@ -41,7 +41,7 @@ export function createOutputFeed(start: OutputLog, tell: (log: OutputLog) => voi
           resolve()
         }, EVERY_MS)
       })
-      // What is left out is not kept until then.
+      // Output that is cut is not held until then.
       if (waitingBytes > GATHERED_BYTES) gather()
       if (untoldBytes > UNTOLD_BYTES_MAX) await told
     },
@@ -55,5 +55,5 @@ export function createOutputFeed(start: OutputLog, tell: (log: OutputLog) => voi
 
 const EVERY_MS = 80
 const GATHERED_BYTES = 256 * 1024
-/** What has come to a slow page is shown within a second or two of a signal. */
+/** A slow page shows output within a second or two of a signal. */
 const UNTOLD_BYTES_MAX = 2 * 1024 * 1024

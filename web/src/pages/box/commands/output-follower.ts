@@ -3,10 +3,10 @@ import { isForGood, type Patience } from '../../../api/patience.ts'
 import { createOutputFeed } from './output-feed.ts'
 import type { OutputLog } from './output-log.ts'
 
-/** What takes output while it is followed. */
+/** Receives output while it is followed. */
 export interface OutputTaker extends Patience {
   take(piece: OutputPiece): Promise<void>
-  /** Leaves out what came before: what comes next is not what followed it. */
+  /** Drops the earlier output, because the next output does not directly follow it. */
   cut(): void
 }
 
@@ -18,11 +18,11 @@ export interface FollowedOutput {
   log: OutputLog
   /** Whether it is being connected again. */
   isLost: boolean
-  /** Why it is not followed any more; null while it is, and where it has ended. */
+  /** Why it is no longer followed. Null while it is, and after its end. */
   error: unknown
 }
 
-/** Output that is followed at times, and goes on where it was. */
+/** Output that is followed at times, and resumes at its offset. */
 export interface OutputFollower {
   readonly now: FollowedOutput
   /** Follows until `signal` aborts, and resolves with true if the output has ended. */

@@ -17,7 +17,7 @@ export interface OutputLog {
 
 export const NO_OUTPUT: OutputLog = { blocks: [], isCut: false, nextId: 1 }
 
-/** Returns the log with more output, of which the last 128 Ki characters are kept, and of these the last 2,000 lines and 500 blocks. */
+/** Returns the log with more output. Keeps the last 128 Ki characters, and of these the last 2,000 lines and 500 blocks. */
 export function withOutput(log: OutputLog, more: readonly Pick<OutputBlock, 'stream' | 'text'>[]): OutputLog {
   const blocks = [...log.blocks]
   let { isCut, nextId } = log
@@ -67,5 +67,5 @@ const KEPT_LINES = 2_000
 /** Each is an element of its own, also where two streams write a character each in turn. */
 const KEPT_BLOCKS = 500
 const LINE_FEED = 10
-// ECMA-48, 5.4: control sequences; and those that set a title, which end with BEL or ST.
+// ECMA-48, 5.4, control sequences. Also sequences that set a title and end with BEL or ST.
 const ESCAPES = new RegExp(String.raw`\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\)?)`, 'g')

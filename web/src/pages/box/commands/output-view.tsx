@@ -34,7 +34,7 @@ export function OutputView({ label, output, empty, whole }: OutputViewProps) {
   )
 }
 
-/** The blocks, stderr told apart by its name beside it; the end stays in sight unless one has scrolled away from it. */
+/** The blocks, with a label beside stderr. Keeps the end in sight unless the user has scrolled away from it. */
 function OutputBlocks({ label, log, empty, whole }: BlocksProps) {
   const place = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)

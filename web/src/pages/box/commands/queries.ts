@@ -6,7 +6,7 @@ import type { ExecLine, ExecRecord, Ref } from '../../../api/records.ts'
 import { bytesOf, LONGEST_PIECE, readAllPages } from './output-download.ts'
 import type { OutputSource } from './output-follower.ts'
 
-/** The commands of a box, the newest first. No event tells of them: while some run they are read anew once a minute. */
+/** The commands of a box, newest first. No event reports them, so they are reloaded once a minute while some run. */
 export const execsQuery = ({ project, name }: Ref) =>
   queryOptions({
     queryKey: ['execs', project, name],

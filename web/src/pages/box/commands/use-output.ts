@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import { useIsInSight } from '../../../shell/visibility.ts'
 import type { FollowedOutput, OutputFollower } from './output-follower.ts'
 
-/** Follows output while its page is in sight: a tab that nobody sees keeps no connection. Calls `onEnd` once it has ended. */
+/** Follows output while its page is in sight. A hidden tab keeps no connection. Calls `onEnd` once the output has ended. */
 export function useOutput(follower: OutputFollower, onEnd?: () => void): FollowedOutput {
   const isInSight = useIsInSight()
   const [told, setTold] = useState<{ of: OutputFollower; now: FollowedOutput } | null>(null)

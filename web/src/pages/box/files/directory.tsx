@@ -20,7 +20,7 @@ import { RestorePath } from './restore-path.tsx'
 import { UploadList } from './upload-list.tsx'
 import { useUploads } from './uploads.ts'
 
-/** The entries of a directory, and what is made in it; files are dropped onto it. */
+/** The entries of a directory, and a form to create one. Accepts dropped files. */
 export function Directory({ at }: { at: FilesAt }) {
   const { box, place, snapshot } = at
   const { canWrite } = useRights()
@@ -144,7 +144,7 @@ function UploadButton({ add }: { add(files: File[]): void }) {
   )
 }
 
-/** Takes what is dropped onto an element; null takes nothing. */
+/** Accepts items dropped onto an element. Null accepts nothing. */
 function useDrop(take: ((items: DataTransferItemList) => void) | null) {
   const [isOver, setOver] = useState(false)
   if (take === null) return { isOver: false, handlers: {} }

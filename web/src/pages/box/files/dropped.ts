@@ -7,7 +7,7 @@ export interface DroppedItem {
 
 /** Returns the files that were dropped, those in directories with their paths, and the directories that are empty. */
 export async function readDropped(items: DataTransferItemList): Promise<DroppedItem[]> {
-  // All at once: the list is empty after the first wait.
+  // Reads all at once, because the list is empty after the first wait.
   const found = Array.from(items, (item) => item.webkitGetAsEntry() ?? item.getAsFile())
   const dropped: DroppedItem[] = []
   for (const each of found) {

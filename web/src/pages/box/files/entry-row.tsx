@@ -10,7 +10,7 @@ import { nameOfPlace } from './place.ts'
 import { PlaceLink } from './place-link.tsx'
 import type { FilesAt } from './queries.ts'
 
-/** What can be done with an entry of a directory. */
+/** Actions on an entry of a directory. */
 export type FileAct = 'rename' | 'delete' | 'restore'
 
 /** An entry of a directory. */

@@ -17,7 +17,7 @@ interface NameDialogProps {
   start: string
   isOpen: boolean
   close(): void
-  /** Does it; the dialog tells what it throws. */
+  /** Performs the action. The dialog shows its error. */
   act(name: string): Promise<void>
 }
 
@@ -85,7 +85,7 @@ export function MakeEntry({
   )
 }
 
-/** Renames an entry of a directory; the other way round is the undo. A page that shows it follows. */
+/** Renames an entry of a directory. Undo renames it back. A page that shows the entry follows. */
 export function RenameEntry({ box, place, close }: { box: Ref; place: FilePlace | null; close(): void }) {
   const refresh = useFilesRefresh(box)
   const follow = useFollowPlace(box)
@@ -123,7 +123,7 @@ interface DeleteEntryProps {
   close(): void
 }
 
-/** Asks whether an entry is to be deleted, and deletes it, a directory with all that is in it; a page that shows it goes up. */
+/** Confirms and deletes an entry, including everything in a directory. A page that shows the entry moves to its parent. */
 export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
   const refresh = useFilesRefresh(box)
   const follow = useFollowPlace(box)
@@ -152,7 +152,7 @@ export function DeleteEntry({ box, place, type, close }: DeleteEntryProps) {
   )
 }
 
-/** Returns what reads the files on screen anew. */
+/** Returns a function that reloads the files on screen. */
 export function useFilesRefresh({ project, name }: Ref): () => Promise<void> {
   const queries = useQueryClient()
   return () => queries.invalidateQueries({ queryKey: ['files', project, name] })

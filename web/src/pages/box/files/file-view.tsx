@@ -20,13 +20,13 @@ import { TextEditor } from './text-editor.tsx'
 
 interface FileViewProps {
   at: FilesAt
-  /** What is at the path now. */
+  /** The current entry at the path. */
   entry: FileEntry
   /** Whether it was deleted since it was read. */
   isGone: boolean
-  /** What is shown: what was at the path when an editor was opened there whose text is not saved. */
+  /** The shown entry: the entry that was at the path when an editor with unsaved text was opened there. */
   shown: FileEntry
-  /** Whether it has such an editor, and how that is told. */
+  /** Whether such an editor is open, and the function that sets this. */
   unsaved: readonly [isUnsaved: boolean, setUnsaved: (isUnsaved: boolean) => void]
 }
 
@@ -52,7 +52,7 @@ export function FileView({ at, entry, isGone, shown, unsaved }: FileViewProps) {
   )
 }
 
-/** What can be done with the file as a whole. */
+/** Actions on the file as a whole. */
 function FileActions({ at, isUnsaved }: { at: FilesAt; isUnsaved: boolean }) {
   const { box, place, snapshot } = at
   const { canWrite } = useRights()
@@ -119,7 +119,7 @@ function Content({ at, entry, isGone, unsaved: [isUnsaved, setUnsaved] }: Omit<F
   )
 }
 
-/** Returns what a file has become that no editor shows, in words; null: it is a text. */
+/** Describes what a file has become if no editor can show it, or returns null if it is still a text. */
 function unreadableWords(entry: FileEntry, file: FileContent): string | null {
   if (entry.type !== 'file') return `it is now a ${entry.type}`
   if (!isShown(entry)) return 'it is now too large to show'

@@ -51,7 +51,7 @@ export function FilesPage() {
 function AtPlace({ at }: { at: FilesAt }) {
   const { data: now, error, refetch } = useQuery(statQuery(at))
   const [isUnsaved, setUnsaved] = useState(false)
-  // An editor with a text that is not saved stays, whatever has come to its path meanwhile.
+  // An editor with unsaved text stays, whatever is at its path by now.
   const entry = useHeld(now, isUnsaved)
   const isGone = isFileGone(error)
   if (error !== null && (entry === undefined || (isGone && !isUnsaved))) {

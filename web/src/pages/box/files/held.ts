@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-/** Returns `value`; while it is held, what it was before. */
+/** Returns `value`, or while it is held, its earlier value. */
 export function useHeld<Value>(value: Value, isHeld: boolean): Value {
   const [kept, keep] = useState(() => value)
   if (isHeld) return kept

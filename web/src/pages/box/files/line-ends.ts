@@ -1,4 +1,4 @@
-/** How the lines of a text end: a page's editor knows only line feeds. `mixed` is lost in an editor. */
+/** How the lines of a text end. The editor of a page only knows line feeds, and loses `mixed`. */
 export type LineEnds = 'lf' | 'crlf' | 'mixed'
 
 /** Returns how the lines of a text end. */

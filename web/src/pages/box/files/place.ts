@@ -1,4 +1,4 @@
-/** A path of a box; with its bytes, as base64, where these are not UTF-8. */
+/** A path of a box, with its bytes as base64 if they are not UTF-8. */
 export interface FilePlace {
   text: string
   base64: string | null
@@ -10,7 +10,7 @@ interface PathView {
   path_base64: string | null
 }
 
-/** Returns the path that an address names; `/` where it names none. */
+/** Returns the path that an address names, by default `/`. */
 export function placeOf({ path, path64 }: { path?: string; path64?: string }): FilePlace {
   if (path64 !== undefined) return placeOfBytes(fromBase64(path64))
   return { text: path?.startsWith('/') ? path : '/', base64: null }
@@ -26,7 +26,7 @@ export function placeQuery({ text, base64 }: FilePlace): { path: string } | { pa
   return base64 === null ? { path: text } : { path_base64: base64 }
 }
 
-/** Returns a path that an answer tells. */
+/** Returns the path in an answer. */
 export function placeOfView({ path, path_base64: base64 }: PathView): FilePlace {
   return { text: path, base64 }
 }
@@ -54,7 +54,7 @@ export function nameOfPlace({ text }: FilePlace): string {
   return text.slice(text.lastIndexOf('/') + 1) || '/'
 }
 
-/** Returns where a symbolic link leads to: its target is absolute, or begins in the directory of the link. */
+/** Returns the target of a symbolic link. It is absolute, or relative to the directory of the link. */
 export function targetOf(link: FilePlace, target: string): FilePlace {
   const base = target.startsWith('/') ? [] : parentOf(link).text.split('/').filter(Boolean)
   for (const part of target.split('/')) {

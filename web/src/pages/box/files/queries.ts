@@ -5,7 +5,7 @@ import type { FileEntry, Ref } from '../../../api/records.ts'
 import { sortNaturally } from '../../../ui/natural.ts'
 import { type FilePlace, placeQuery } from './place.ts'
 
-/** A path of a box as it is now, or as a snapshot has it. */
+/** A path of a box, either now or in a snapshot. */
 export interface FilesAt {
   box: Ref
   place: FilePlace
@@ -70,5 +70,5 @@ function pathOf({ box: { project, name } }: FilesAt): Ref {
   return { project, name }
 }
 
-/** The longest file that is shown: what JSON carries. */
+/** The longest file that the console shows, which is the limit of JSON. */
 export const SHOWN_BYTES_MAX = 1024 * 1024

@@ -14,12 +14,12 @@ import { type FilePlace, placeQuery } from './place.ts'
 interface RestorePathProps {
   box: Ref
   snapshot: string
-  /** What is to come back; null: nothing is asked. */
+  /** The path to restore, or null to ask nothing. */
   place: FilePlace | null
   close(): void
 }
 
-/** Asks whether a file or directory is to be as a snapshot has it, and brings it back; undone by what was kept before. */
+/** Confirms and restores a file or directory from a snapshot. Undo uses the automatic snapshot from before. */
 export function RestorePath({ box, snapshot, place, close }: RestorePathProps) {
   const { project, name } = box
   const queries = useQueryClient()

@@ -1,7 +1,7 @@
 import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 
-/** Why a text was not saved: the file has another content now, or is not there any more. */
+/** Why a text was not saved: the file has other content now, or is gone. */
 export type ConflictKind = 'changed' | 'deleted'
 
 interface SaveConflictProps {
@@ -15,7 +15,7 @@ interface SaveConflictProps {
   write(): void
 }
 
-/** Tells that nothing was saved and why, and asks what is to become of the text. */
+/** Reports that nothing was saved and why, and asks what to do with the text. */
 export function SaveConflict({ path, kind, close, giveUp, write }: SaveConflictProps) {
   const chosen = (act: () => void) => () => {
     close()

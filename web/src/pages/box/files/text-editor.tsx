@@ -17,23 +17,23 @@ import { type ConflictKind, SaveConflict } from './save-conflict.tsx'
 
 interface TextEditorProps {
   at: FilesAt
-  /** What the file holds now. */
+  /** The current content of the file. */
   file: FileContent
-  /** What the file has become that no editor shows, such as `it is no text now`; null: it is a text. */
+  /** Why no editor can show the file any more, such as `it is no text now`, or null if it is a text. */
   became: string | null
   /** Whether it was deleted since. */
   isGone: boolean
   isReadOnly: boolean
-  /** Told whether there is a text that is not saved: until it is, this editor stays. */
+  /** Called with whether the text is unsaved. While it is unsaved, this editor stays. */
   setUnsaved(isUnsaved: boolean): void
-  /** Reads the file anew; the answer comes as `file`. */
+  /** Reads the file again. The answer arrives as `file`. */
   readAnew(): Promise<void>
 }
 
 /** A text with the numbers of its lines. It is saved only if the file is still what was read, or that is asked for. */
 export function TextEditor(props: TextEditorProps) {
   const { at, file, became, isGone, isReadOnly, setUnsaved, readAnew } = props
-  // What the text began as: it stays the same while the text is edited, whatever is read meanwhile.
+  // The text at the start of editing. It stays the same during the edit, whatever is read.
   const [base, setBase] = useState(file)
   const [text, setText] = useState(() => withLineEnds(file.content, 'lf'))
   const [conflict, setConflict] = useState<ConflictKind | null>(null)
@@ -47,7 +47,7 @@ export function TextEditor(props: TextEditorProps) {
   if (isOther && became === null && !isChanged) begin(file)
   useEffect(() => setUnsaved(isChanged), [isChanged, setUnsaved])
   useEffect(() => () => setUnsaved(false), [setUnsaved])
-  // What is no text any more is a conflict, whatever the service would say of a write to it.
+  // A file that is no longer a text is a conflict, whatever the service would answer to a write.
   const saveCarefully = (): void =>
     became === null ? save.mutate({ content, over: 'what was read' }) : setConflict(isGone ? 'deleted' : 'changed')
   const save = useSave(at, { base, onSaved: setBase, onConflict: setConflict })
@@ -144,16 +144,16 @@ interface Saving {
 
 interface Save {
   content: string
-  /** What may be at the path for it to be written. */
+  /** Condition on the path for the write. */
   over: 'what was read' | 'anything' | 'nothing'
 }
 
-/** Writes the file; what it held before is the undo, as long as nobody else has written to it. */
+/** Writes the file. Undo restores its earlier content, unless another user or program has written to it. */
 function useSave(at: FilesAt, { base, onSaved, onConflict }: Saving) {
   const queries = useQueryClient()
   const refresh = useFilesRefresh(at.box)
   const write = (content: string, over: Save['over'], etag: string) => {
-    // One that is made anew is as it was, with the directories that have gone with it.
+    // A recreated file gets its earlier mode, and the directories that were deleted with it.
     const anew = over === 'nothing' ? { parents: true, mode: base.mode } : {}
     const headers = { 'what was read': { 'if-match': etag }, anything: {}, nothing: { 'if-none-match': '*' } }[over]
     return api().call('writeFile', {

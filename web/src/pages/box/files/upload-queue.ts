@@ -11,7 +11,7 @@ export interface ItemUpload extends DroppedItem {
 
 export type UploadState = 'waiting' | 'sending' | 'done' | 'taken' | 'failed'
 
-/** How all uploads stand, and those of them that are shown. */
+/** The state of all uploads, and the uploads to show. */
 export interface UploadsView {
   count: Readonly<Record<UploadState, number>>
   total: number
@@ -20,7 +20,7 @@ export interface UploadsView {
   shown: readonly ItemUpload[]
 }
 
-/** What sends one upload: tells how far it is, and throws what it fails with. */
+/** Sends one upload, reports its progress, and throws its error. */
 export type SendUpload = (upload: ItemUpload, how: SendHow) => Promise<'done' | 'taken'>
 
 export interface SendHow {
@@ -32,9 +32,9 @@ export interface SendHow {
 /** Uploads of any number, some of them under way. */
 export interface UploadQueue {
   add(items: readonly DroppedItem[]): void
-  /** Sends one once more: in the place of what is there, or as before. */
+  /** Sends one upload again, either replacing the existing file or as before. */
   again(id: number): void
-  /** Takes one off the list; one that is being sent is broken off, and leaves nothing. */
+  /** Removes an upload from the list. Aborts it if it is being sent, which leaves nothing. */
   remove(id: number): void
   /** Breaks off all that is being sent. */
   close(): void
@@ -42,7 +42,7 @@ export interface UploadQueue {
   watch(listener: () => void): () => void
 }
 
-/** Makes a queue that sends two at a time. It tells of changes at most ten times a second, and calls `onIdle` when all are through. */
+/** Creates a queue that sends two at a time. It publishes changes at most ten times a second, and calls `onIdle` when all are done. */
 export function createUploadQueue(send: SendUpload, onIdle: () => void): UploadQueue {
   const uploads = new Map<number, ItemUpload>()
   const stops = new Map<number, AbortController>()
@@ -105,7 +105,7 @@ export function createUploadQueue(send: SendUpload, onIdle: () => void): UploadQ
   }
 }
 
-/** Returns what has work done in its order, two at a time; `onIdle` is called once for all of it, not for each of thousands. */
+/** Returns a function that runs work in its order, two at a time. Calls `onIdle` once for all of it, not for each of thousands. */
 function createLine(onIdle: () => void): (work: readonly (() => Promise<void>)[]) => void {
   const waiting: (() => Promise<void>)[] = []
   let next = 0
@@ -129,7 +129,7 @@ function createLine(onIdle: () => void): (work: readonly (() => Promise<void>)[]
   }
 }
 
-/** Tells listeners of changes, the first at once and others gathered; makes the view once for each time they are told. */
+/** Notifies listeners of changes, of the first at once and of others in batches. Creates the view once for each notification. */
 function createNews(make: () => UploadsView) {
   const listeners = new Set<() => void>()
   let view = make()
@@ -168,7 +168,7 @@ function viewOf(uploads: readonly ItemUpload[]): UploadsView {
   return { count, total: uploads.length, sentBytes, totalBytes, shown: shownOf(uploads) }
 }
 
-/** Returns the uploads to show: all in their order, or of very many first those that somebody has to look at. */
+/** Returns the uploads to show: all in their order, or among very many first those that need attention. */
 function shownOf(uploads: readonly ItemUpload[]): readonly ItemUpload[] {
   if (uploads.length <= SHOWN_MAX) return uploads
   const shown: ItemUpload[] = []

@@ -13,7 +13,7 @@ export interface Uploads {
   view: UploadsView
 }
 
-/** Sends files into a directory, with the directories that they are in, and tells how far they are. */
+/** Sends files into a directory, with their parent directories, and reports the progress. */
 export function useUploads(box: Ref, place: FilePlace): Uploads {
   const refresh = useRef<() => Promise<void>>(undefined)
   refresh.current = useFilesRefresh(box)

@@ -13,12 +13,12 @@ interface CompareVersionsProps {
   previewUrl: string
 }
 
-/** What serves and its preview, side by side where the browser may show them here, else in tabs of their own. */
+/** The active version and its preview, side by side if the browser allows their frames here, otherwise in separate tabs. */
 export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsProps) {
   const [reloads, setReloads] = useState(0)
   // Pages of boxes run nothing here before they are asked for, and never at an origin that is the console's own.
   const [isAsked, setAsked] = useState(false)
-  // A frame is not sent the cookie of a sign-in at its site; and a page of HTTPS holds none of plain HTTP.
+  // A frame gets no cookie of a sign-in at its site, and an HTTPS page cannot hold a plain HTTP frame.
   const isPublic = box.url_settings.auth === 'public'
   const isRefused = useFramesRefused() || (location.protocol === 'https:' && activeUrl.startsWith('http:'))
   const isShown = isPublic && isAsked && !isRefused
@@ -71,7 +71,7 @@ export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsP
   )
 }
 
-/** Returns the address of what may be shown in a frame here; undefined: it is none of the web, or would have the rights of this page. */
+/** Returns the address to show in a frame, or undefined if it is not HTTP or HTTPS, or would have the rights of this page. */
 function framedAddress(url: string): string | undefined {
   const address = webAddress(url)
   return address === null || new URL(address).origin === location.origin ? undefined : address

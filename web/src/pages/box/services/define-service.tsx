@@ -15,7 +15,7 @@ import { READINESS_KINDS, RESTARTS, readinessFields, specOfForm, variableLines }
 
 interface DefineServiceProps {
   box: Ref
-  /** The service whose definition is changed; null for another one. */
+  /** The service whose definition changes, or null for a new one. */
   service: Service | null
   isOpen: boolean
   close(): void

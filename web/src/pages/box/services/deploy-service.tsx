@@ -30,7 +30,7 @@ export function DeployService({ box, service, isOpen, close }: DeployServiceProp
       const { command, env } = programOfForm(form, service.spec)
       const body = {
         command,
-        // Who is not shown the variables keeps them.
+        // A user who cannot see the variables keeps them.
         ...(canWrite ? { env } : {}),
         isolation: form.has('fork') ? ('fork' as const) : ('process' as const),
         copy_data: form.has('fork') && form.has('copy_data'),

@@ -12,7 +12,7 @@ interface DomainsProps {
   change: ((what: 'publish' | 'unpublish', domains: string[]) => Promise<unknown>) | null
 }
 
-/** Further names at which something is served: added, and given up, which can be taken back. */
+/** Additional names that serve something. Adds and removes them, with undo. */
 export function Domains({ domains, change }: DomainsProps) {
   const run = useMutation({
     mutationFn: async ({ what, domain }: Change) => change?.(what, [domain]),

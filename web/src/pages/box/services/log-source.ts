@@ -48,7 +48,7 @@ export function readAllOfLog({ box: { project, name }, service, version }: Servi
   })
 }
 
-/** Asks for what comes behind an offset, and tells it as a stream would, for fronts that carry none. @throws ApiError, ConnectionError */
+/** Polls the output after an offset, and yields it as a stream would, for fronts that cannot stream. @throws ApiError, ConnectionError */
 async function* pollLog(
   { box: { project, name }, service, version }: ServiceVersion,
   offset: string,
@@ -62,7 +62,7 @@ async function* pollLog(
   }
 }
 
-/** Opens the stream of a log; null: the front carries none. @throws ApiError, ConnectionError */
+/** Opens the stream of a log, or returns null if the front cannot stream. @throws ApiError, ConnectionError */
 async function openLog({ box, service, version }: ServiceVersion, offset: string, signal: AbortSignal) {
   const path = `/v1/projects/${box.project}/boxes/${box.name}/services/${service}/logs`
   const query = new URLSearchParams({ version, ...(offset === '' ? {} : { offset }) })

@@ -15,7 +15,7 @@ import { useServiceAct } from './use-service-act.ts'
 
 type Asking = 'deploy' | 'define' | 'discard' | 'stop' | 'delete'
 
-/** What can be done with a service as it is now. */
+/** Actions on a service in its current state. */
 export function ServiceActions({ box, service }: { box: Ref; service: Service }) {
   const { canWrite } = useRights()
   const { mutate: act, isPending } = useServiceAct(box, service.name)

@@ -12,7 +12,7 @@ type Spec = Service['spec']
 export const READINESS_KINDS = ['none', 'http', 'tcp', 'command'] as const
 export const RESTARTS = ['always', 'on-failure', 'never'] as const
 
-/** Returns the definition that a form tells; what the form does not show stays as `spec` has it. @throws FieldError for what cannot be read */
+/** Returns the definition in a form. Takes fields that the form does not show from `spec`. @throws FieldError for invalid values */
 export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   const port = Number(textOf(form, 'port'))
   const cwd = textOf(form, 'cwd')
@@ -31,7 +31,7 @@ export function specOfForm(form: FormData, spec: Spec | null): PutBody {
   }
 }
 
-/** Returns command and environment as a form has them; what was not edited is sent as it was. @throws FieldError for what cannot be read */
+/** Returns command and environment from a form. Sends unedited values unchanged. @throws FieldError for invalid values */
 export function programOfForm(form: FormData, spec: Spec | null): Pick<Spec, 'command' | 'env'> {
   // Browsers send line ends of text as CR LF.
   const [command, env] = ['command', 'env'].map((name) => textOf(form, name).replaceAll('\r\n', '\n')) as [

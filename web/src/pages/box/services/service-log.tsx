@@ -12,7 +12,7 @@ import { logSource, readAllOfLog } from './log-source.ts'
 
 const VERSIONS = ['active', 'preview', 'previous'] as const
 
-/** What a version of a service writes, as it writes it. */
+/** The live output of a version of a service. */
 export function ServiceLog({ box, service }: { box: Ref; service: Service }) {
   const { log: asked } = usePageSearch<{ log: string }>()
   const version = VERSIONS.find((each) => each === asked) ?? 'active'

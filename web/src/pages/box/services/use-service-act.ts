@@ -5,10 +5,10 @@ import { tell, tellError } from '../../../ui/toasts.tsx'
 import { boxResource } from '../../../ui/undo-end.ts'
 import { serviceQuery, servicesQuery } from './queries.ts'
 
-/** What is done with a service without further questions. */
+/** Actions on a service without further questions. */
 export type ServiceAct = 'startService' | 'stopService' | 'promoteService' | 'rollbackService' | 'discardService'
 
-/** Starts, stops, promotes, rolls back and discards, and tells how to take that back. */
+/** Starts, stops, promotes, rolls back and discards, and offers undo. */
 export function useServiceAct(box: Ref, service: string) {
   const queries = useQueryClient()
   const act = useMutation({

@@ -1,7 +1,7 @@
 import type { DiffChange } from '../../../api/records.ts'
 import { type FilePlace, placeOf } from '../files/place.ts'
 
-/** A file whose two forms are compared: where it was, and where it is. */
+/** A file to compare in two forms: its path before, and its path after. */
 export interface FileInDiff {
   before: FilePlace
   after: FilePlace
@@ -15,7 +15,7 @@ export function addressOfFile({ path, path_base64: bytes, from, from_base64: fro
   return { ...(bytes === null ? { file: path } : { file64: bytes }), ...was }
 }
 
-/** Returns the file that an address names; null: it names none. */
+/** Returns the file that an address names, or null if it names none. */
 export function fileOfAddress({ file, file64, was, was64 }: FileAddress): FileInDiff | null {
   if (file === undefined && file64 === undefined) return null
   const after = placeOfText(file, file64)

@@ -2,7 +2,7 @@ import type { DiffChange } from '../../../api/records.ts'
 
 type ChangeKind = DiffChange['kind']
 
-/** How each kind of change is told: by a word and a sign, so that no colour is needed. */
+/** The word and sign of each kind of change, so that colour is not needed. */
 export const CHANGE_KINDS: readonly { kind: ChangeKind; sign: string; word: string }[] = [
   { kind: 'added', sign: '+', word: 'added' },
   { kind: 'modified', sign: '~', word: 'modified' },

@@ -12,7 +12,7 @@ interface DiffRowProps {
   change: DiffChange
   from: string
   to: string
-  /** Brings back what was there; null where nothing was, or it may not be done. */
+  /** Restores the earlier file. Null if there was none, or the user is not allowed to. */
   restore: (() => void) | null
 }
 

@@ -22,7 +22,7 @@ interface FileDiffProps {
   to: string
 }
 
-/** What changed in the text of a file between two snapshots, or until now. */
+/** Changes in the text of a file between two snapshots, or until now. */
 export function FileDiff({ box, places, from, to }: FileDiffProps) {
   const before: FilesAt = { box, place: places.before, snapshot: from }
   const after: FilesAt = { box, place: places.after, snapshot: to === LIVE ? undefined : to }
@@ -133,7 +133,7 @@ function Lines({ rows }: { rows: readonly TextDiffRow[] }) {
         </thead>
         <tbody>
           {rows.map((row, index) => (
-            // Lines have no names: their order is what they are.
+            // Lines have no names. Their order identifies them.
             <Line key={index} row={row} />
           ))}
         </tbody>

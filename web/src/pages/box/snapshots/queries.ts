@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/client.ts'
 import type { BoxSnapshot, Ref } from '../../../api/records.ts'
 
-/** What a diff calls the box as it is now. */
+/** Name of the current state of a box in a diff. */
 export const LIVE = 'live'
 
 /** A snapshot with its sizes, which are counted for it. */
@@ -13,7 +13,7 @@ export const snapshotQuery = ({ project, name }: Ref, snapshot: string) =>
     staleTime: 60_000,
   })
 
-/** What changed between two snapshots, or until now; a page of 1,000 after another. */
+/** Changes between two snapshots, or until now, in pages of 1,000. */
 export const diffQuery = ({ project, name }: Ref, from: string, to: string) =>
   infiniteQueryOptions({
     queryKey: ['box-diff', project, name, from, to],

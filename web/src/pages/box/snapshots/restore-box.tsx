@@ -15,7 +15,7 @@ interface Restoring {
   withData: boolean
 }
 
-/** Asks whether a box is to be as a snapshot has it, and restores it; the restore is undone by another. */
+/** Confirms and restores a box to a snapshot. Undo is another restore. */
 export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSnapshot | null; close(): void }) {
   const queries = useQueryClient()
   const [withData, setWithData] = useState(true)
@@ -59,7 +59,7 @@ export function RestoreBox({ box, snapshot, close }: { box: Box; snapshot: BoxSn
   )
 }
 
-/** Restores, and returns the automatic snapshot that this left; null if it is not there any more. */
+/** Restores, and returns the automatic snapshot that this left, or null if it no longer exists. */
 async function restoreAndFindOld(queries: QueryClient, ref: Ref, wanted: Restoring): Promise<string | null> {
   const path = { project: ref.project, name: ref.name }
   const before = await queries.query({ ...boxSnapshotsQuery(ref), staleTime: 0 })

@@ -25,7 +25,7 @@ interface DiffSearch {
   q?: string
 }
 
-/** What changed on the disk of the box between two snapshots, or until now, by kind and path. */
+/** Changes on the disk of the box between two snapshots, or until now, by kind and path. */
 export function SnapshotDiff({ from, to }: { from: string; to: string }) {
   const ref = useBoxRef()
   const { data: snapshots } = useSuspenseQuery(boxSnapshotsQuery(ref))

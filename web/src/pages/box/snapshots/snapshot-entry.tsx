@@ -10,7 +10,7 @@ import { Chip } from '../../../ui/status.tsx'
 import { bytesText, timeText } from '../../../ui/words.ts'
 import { LIVE, snapshotQuery } from './queries.ts'
 
-/** What can be done with a snapshot. */
+/** Actions on a snapshot. */
 export type SnapshotAct = 'restore' | 'fork' | 'delete'
 
 interface EntryProps {
@@ -23,7 +23,7 @@ interface EntryProps {
   act(what: SnapshotAct): void
 }
 
-/** A snapshot on the time line: what it is, what it holds, and where it leads. */
+/** A snapshot on the time line, with its content and links. */
 export function SnapshotEntry({ box, snapshot, older, isCounted, act }: EntryProps) {
   const { name, automatic, comment, data, created_at: at } = snapshot
   return (
@@ -56,7 +56,7 @@ export function SnapshotEntry({ box, snapshot, older, isCounted, act }: EntryPro
   )
 }
 
-/** Comparing and restoring are what one comes for; the rest is behind a button. */
+/** Comparing and restoring are the main actions. The rest is behind a button. */
 function EntryActions({ box, name, older, act }: Pick<EntryProps, 'box' | 'older' | 'act'> & { name: string }) {
   const { canWrite } = useRights()
   const params = { project: box.project, name: box.name }

@@ -7,7 +7,7 @@ export type TextDiffRow =
   | { kind: 'gap'; count: number }
   | { kind: 'note'; text: string }
 
-/** What differs between two texts, with three lines around each difference. */
+/** Differences between two texts, with three lines around each. */
 export interface ComparedTexts {
   rows: TextDiffRow[]
   added: number
