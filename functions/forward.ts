@@ -33,8 +33,8 @@ export interface ForwardOptions {
 }
 
 /**
- * Signs requests and forwards them to the agent. Retries once, and only if that is safe: a GET, a request that was never sent, or one that
- * the agent refused unread because the keys were old or the agent has restarted.
+ * Signs requests and forwards them to the agent. Retries once, and only if that is safe. This covers a GET, and a request that was never
+ * sent. It also covers one that the agent refused unread because the keys were old or the agent has restarted.
  */
 export function createForward(options: ForwardOptions): Forward {
   const { transport, signing, timeoutMs, answerBytesMax } = options

@@ -112,7 +112,7 @@ function channelRequestOf(
 
 /**
  * Maximum number of refusals after which a request is signed again: one for an old key, and one for each recently started agent. In a fleet
- * a create can meet three such agents: the first one, the one of the cell that owns it, and the one of the node that the scheduler chooses.
+ * a create can meet three such agents: the agent that gets it, the agent of the cell that owns it, and the agent of the scheduled node.
  */
 export const REFUSAL_RETRIES = 4
 

@@ -54,8 +54,8 @@ export interface FrontLoggers {
 
 /**
  * Starts the front on its own address, and resolves once it listens.
- * @throws Error if its keys are unreadable, its port is taken, a trusted proxy is not an address or network, an allowed origin is invalid,
- * or the console is not built at the configured place
+ * @throws Error if its keys are unreadable or its port is taken. Also if a trusted proxy is not an address or network, an allowed origin is
+ * invalid, or the console is not built at the configured place
  */
 export async function startStandalone(settings: FrontSettings, given: FrontLoggers): Promise<StandaloneFront> {
   const { logger } = given

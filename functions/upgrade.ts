@@ -94,7 +94,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   }
 }
 
-// Decides by the target alone, before the agent has accepted.
+// Decides only by the target, before the agent has accepted.
 function isConsole(target: string | undefined): boolean {
   return target !== undefined && splitTarget(target).pathname.endsWith('/console')
 }

@@ -17,8 +17,8 @@ export async function buildCli(directory = join(ROOT, 'cli/dist')): Promise<stri
 }
 
 /**
- * Returns how to bundle the command line from the files below `tree` into `directory`: the start file, the part that it loads for a
- * command, and large packages that few commands load. Those take as long to read as all the rest.
+ * Returns how to bundle the command line from the files below `tree` into `directory`. The bundles are the start file, the part that it
+ * loads for a command, and large packages that few commands load. Those take as long to read as all the rest.
  */
 export function cliBundles(tree: string, directory: string): Esbuild.BuildOptions[] {
   const external = [...NATIVE, ...Object.values(SEPARATE)]

@@ -10,9 +10,10 @@ import { archiveTop, packArchive, packDeb, writeBillOfMaterials, writeChecksums 
 import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts'
 
 /**
- * Makes a release of the current commit in `directory`. This is a Debian package, an archive with an installer, packages of the command
- * line and of the TypeScript SDK for npm, the command line as one file, a bill of materials, and checksums. A release of only the service
- * has the first two and checksums. Two builds of one commit are the same bytes. Returns the paths.
+ * Makes a release of the current commit in `directory`, and returns its paths. Two builds of one commit are the same bytes. The files are:
+ * - a Debian package, an archive with an installer, and checksums
+ * - not for a release of only the service: packages of the command line and of the TypeScript SDK for npm, the command line as one file,
+ *   and a bill of materials
  */
 async function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): Promise<string[]> {
   const source = readSource(architecture)

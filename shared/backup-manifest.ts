@@ -81,8 +81,8 @@ export interface DecodedManifest {
 }
 
 /**
- * Encodes a manifest for the store: a line of JSON with the digest of the rest. It also holds the signature (HMAC-SHA-256) of the rest and
- * its place in the store.
+ * Encodes a manifest as a line of JSON with the digest of the rest. The line also holds the signature (HMAC-SHA-256) of the rest and its
+ * place in the store.
  */
 export function encodeManifest(manifest: BackupManifest, key: BackupKey): { text: string; sha256: string } {
   // In the order of the schema, independent of the caller.

@@ -7,8 +7,8 @@ export function hasBoxId(text: string): boolean {
 }
 
 /**
- * Replaces a box id at the beginning of a text with the box's name, which the API takes. @throws UsageError if no box of the project has
- * the id
+ * Replaces a box id at the beginning of a text with the box's name, which the API takes.
+ * @throws UsageError if no box of the project has the id
  */
 export async function withBoxName(boxyard: Boxyard, project: string, text: string): Promise<string> {
   const [id = ''] = BOX_ID.exec(text) ?? []

@@ -22,7 +22,8 @@ export interface DirectoryFile extends DirectoryDefaults {
 
 /**
  * Reads the nearest `.boxyard` file at or above `directory` that belongs to the user, as git does (`safe.directory`). A user who can create
- * files above a directory must not choose where its commands go. @throws UsageError if it is not a file, is not TOML, or names nothing
+ * files above a directory must not choose where its commands go.
+ * @throws UsageError if it is not a file, is not TOML, or names nothing
  */
 export function readDirectoryFile(directory: string): DirectoryFile {
   const ignored: string[] = []

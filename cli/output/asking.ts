@@ -1,7 +1,7 @@
 import { InterruptError } from './interrupts.ts'
 import { visibleText } from './visible-text.ts'
 
-/** Returns whether a user can answer a question: stdin and stderr are terminals. */
+/** Returns whether a user can answer a question, because stdin and stderr are terminals. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY
 }

@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import ssh2 from 'ssh2'
 import { encodeString } from './wire-types.ts'
 
-/** What belongs to a stored key. */
+/** Details of a stored key. */
 export interface KeptKey {
   comment: string
   /** Is called with a new key before other programs can find it, and may be called twice for one. */
@@ -48,7 +48,7 @@ export function publicKeyText(privateKey: string): string {
 
 /**
  * Creates an Ed25519 key in OpenSSH's format (PROTOCOL.key), without a passphrase. ssh2 can also create keys, but drops leading zeros of
- * the public key, so that one in 256 is unreadable.
+ * the public key. One in 256 of its keys is therefore unreadable.
  */
 export function makeSshKey(comment: string): string {
   const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })

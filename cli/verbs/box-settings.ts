@@ -45,8 +45,8 @@ export function settingsFrom(flags: VerbFlags): BoxChanges {
 }
 
 /**
- * Reads the settings of a new box: the fields of the create request, the fields that only an update can set, and the flags of `update` that
- * set the latter. @throws UsageError
+ * Reads the settings of a new box. `made` has the fields of the create request, and `changed` the fields that only an update can set.
+ * `later` has the flags of `update` that set the latter. @throws UsageError
  */
 export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges; later: string[] } {
   const mounts = mountsOf(flags)

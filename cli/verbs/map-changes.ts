@@ -35,8 +35,8 @@ type Fields = Partial<Record<MapFlags['field'], Record<string, string> | null>>
 
 /**
  * Updates a resource whose maps the API replaces whole. Changes keys of the current maps, and restarts if the resource has changed since
- * the read. `given` holds the maps of `--data`, which replace the current ones. @throws UsageError for keys that it cannot change in this
- * way; Error if it cannot read the maps
+ * the read. `given` holds the maps of `--data`, which replace the current ones.
+ * @throws UsageError for keys that it cannot change in this way; Error if it cannot read the maps
  */
 export async function updateMaps(
   { maps, flags, given }: { maps: readonly MapFlags[]; flags: VerbFlags; given: Fields },

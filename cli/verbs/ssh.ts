@@ -101,7 +101,7 @@ function reportLine(message: string): void {
   reportRawLine(`boxyard: ${message}`)
 }
 
-/** Returns the words that start this program again: a single executable, or Node.js with the file that it runs. */
+/** Returns the words that start this program again, either a single executable, or Node.js with the file that it runs. */
 function ownProgram(): string[] {
   const [, file] = process.argv
   const isSingle = process.getBuiltinModule?.('node:sea')?.isSea() === true

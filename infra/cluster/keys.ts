@@ -6,8 +6,11 @@ import { apiServerAddress, clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /**
- * Writes the credentials by which the parts of a cluster trust each other. These are one CA, the certificates of the API server (as a
- * server, and as the kubelet's client), the key that signs service account tokens, and a kubeconfig with a fixed token for each other user.
+ * Writes the credentials by which the parts of a cluster trust each other:
+ * - one CA
+ * - the certificates of the API server (as a server, and as the kubelet's client)
+ * - the key that signs service account tokens
+ * - a kubeconfig with a fixed token for each other user
  */
 export async function writeKeys(record: ClusterRecord): Promise<void> {
   const { keys } = clusterPaths(record.name)

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
 /**
- * A jest reporter that ends the worker of a test file after a quarter of an hour (`TEST_FILE_MINUTES`), or half an hour if nothing is left
- * out of it. The file then fails and the others continue. jest's own limits end no file that blocks its worker, or waits while it loads.
+ * A jest reporter that ends the worker of a test file after a quarter of an hour (`TEST_FILE_MINUTES`). The limit is half an hour if
+ * nothing is left out of it. The file then fails and the others continue. jest's own limits end no file that blocks its worker, or waits
+ * while it loads.
  */
 export default class StuckFileReporter {
   #timers = new Map()

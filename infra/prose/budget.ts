@@ -12,7 +12,7 @@ export interface Mismatch {
 }
 
 /**
- * Reads lines of the form `area: rule=number …`. A merge can leave two lines for one area: then the lower number of each rule counts.
+ * Reads lines of the form `area: rule=number …`. A merge can leave two lines for one area. Then the lower number of each rule counts.
  * @throws Error for any other line
  */
 export function parseBudgets(text: string): Budgets {

@@ -66,7 +66,7 @@ function hitsOf(
   { start, text }: Pick<Passage, 'start' | 'text'>,
 ): ProseFinding[] {
   const plain = text.replaceAll(/\s/g, ' ')
-  // A phrase can continue on the next line: match it with single spaces, then map its index back.
+  // A phrase can continue on the next line. Matches it with single spaces, then maps its index back.
   const { squeezed, places } = squeeze(plain)
   return phrases.flatMap(({ pattern, use }) =>
     [...squeezed.matchAll(pattern)].map(({ index, 0: words }) => ({

@@ -1,6 +1,6 @@
 /*
  * The signatures of the channel are not HTTP Message Signatures (RFC 9421). There the sender names the covered parts in structured fields,
- * which the verifier must parse and judge, and nonces, replay and restarts still need a separate profile. Between two ends that know each
+ * which the verifier must parse and judge. Nonces, replay and restarts still need a separate profile. Between two ends that know each
  * other, a fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A streamed body would
  * need a digest (RFC 9530) and a second signature in trailers. Here a MAC seals its end, much faster than a hash. Its key derives from the
  * head's signature.
@@ -138,7 +138,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 }
 
-/** Creates the check of a forwarding agent: who sent a request, and when. The answering agent verifies replays and the body. */
+/** Creates the check of a forwarding agent for sender and time of a request. The answering agent verifies replays and the body. */
 export function createSenderCheck(
   options: Omit<VerifierOptions, 'startedAt' | 'nonceCapacity'>,
 ): (request: ChannelRequest) => Refusal | null {

@@ -111,8 +111,9 @@ export function problemResponse(error: unknown, requestId: string): HttpResponse
 
 /**
  * Parses a JSON body. Returns undefined for an empty body of any type.
- * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not JSON, not UTF-8,
- * nested deeper than 64, of more than 1,024 fields or 8,192 fields and elements, or names a field `__proto__`
+ * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8
+ * @throws ServiceError `invalid_json` if it is not JSON, not UTF-8, nested deeper than 64, of more than 1,024 fields or 8,192 fields and
+ * elements, or names a field `__proto__`
  */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.length === 0) return undefined

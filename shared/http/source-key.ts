@@ -1,6 +1,6 @@
 /**
- * Returns the accounting key of an address: an IPv4 address, the /64 of an IPv6 address, because one host has all of it, or `""` for a peer
- * without an address, such as a unix socket.
+ * Returns the accounting key of an address. This is an IPv4 address, or the /64 of an IPv6 address, because one host has all of it. A peer
+ * without an address, such as a unix socket, has `""`.
  */
 export function sourceKey(address: string | undefined): string {
   if (address === undefined) return ''

@@ -34,7 +34,7 @@ export interface ExecOptions {
   noHup?: boolean | undefined
   /** Ends the stream at once. All pending reads and writes reject with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** What an abort does to the command: `end` (default) stops it, `detach` leaves it running, as `close` does. */
+  /** Effect of an abort on the command: `end` (default) stops it, `detach` leaves it running, as `close` does. */
   onAbort?: OnAbort | undefined
 }
 
@@ -70,7 +70,7 @@ export interface ConsoleOptions {
 export interface RunControl {
   /** Rejects with its reason as soon as the command is ended, which takes at most 5 s. */
   signal?: AbortSignal | undefined
-  /** What an abort does to the command: `end` (default) stops it, `detach` leaves it running. Both reject at once. */
+  /** Effect of an abort on the command: `end` (default) stops it, `detach` leaves it running. Both reject at once. */
   onAbort?: OnAbort | undefined
   /** Called with the id of the record once the command has started. */
   onStarted?: ((id: string) => void) | undefined

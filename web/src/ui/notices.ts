@@ -1,6 +1,6 @@
 import { afterEvent, type TellingEvent, type UndoEnd } from './undo-end.ts'
 
-/** A temporary message: what was done, or what failed. */
+/** A temporary message about an action or a failure. */
 export interface Notice {
   id: number
   text: string | null

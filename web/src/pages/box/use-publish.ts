@@ -5,7 +5,7 @@ import type { Box } from '../../api/records.ts'
 import { tell, tellError } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
 
-/** Who can use the URLs of a box, and the port of its own URL. Null for the default port. */
+/** Access to the URLs of a box, and the port of its own URL. Null for the default port. */
 export interface Access {
   auth: 'token' | 'public'
   port: number | null

@@ -12,7 +12,7 @@ import { BoxUrl } from '../box-url.tsx'
 import { accessOf, usePublish } from '../use-publish.ts'
 import { Domains } from './domains.tsx'
 
-/** Who can open the URLs of a box, the port of its own URL, and its other names. */
+/** Access to the URLs of a box, the port of its own URL, and its other names. */
 export function BoxAccess({ box }: { box: Box }) {
   const { canWrite } = useRights()
   const queries = useQueryClient()
