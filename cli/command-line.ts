@@ -13,17 +13,18 @@ export interface Program {
 }
 
 /**
- * Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 74 where output is
- * lost, 1 else.
+ * Runs the process's command line, and exits with its code: the command's own, 2 for usage, 4 for authentication, 74 for lost output,
+ * otherwise 1.
  */
 export function runCommandLine(args: readonly string[], load: () => Promise<Program>): void {
-  // A terminal or socket that is still open must not keep the program alive. No `await`, which a file of CommonJS cannot have.
+  // A terminal or socket that is still open must not keep the program alive. Uses no `await`, which a CommonJS file cannot have at its top
+  // level.
   void new Outputs().exitAfter(exitCodeOf(args, load))
 }
 
 async function exitCodeOf(args: readonly string[], load: () => Promise<Program>): Promise<number> {
   const [word = '--help'] = args
-  // Loads nothing: this is how fast a start can be.
+  // Loads nothing, which makes the start as fast as possible.
   if (word === '--version' || word === '-V') {
     printLine(`boxyard ${manifest.version}`)
     return 0
@@ -35,7 +36,7 @@ async function exitCodeOf(args: readonly string[], load: () => Promise<Program>)
   }
   const { runProgram, verbOf, keepCompiled } = await load()
   const code = await runProgram(args, manifest.version)
-  // Others have not called all that it needs.
+  // Other commands have not called all functions that it needs.
   if (code === 0) keepCompiled?.(verbOf(args))
   return code
 }

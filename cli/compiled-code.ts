@@ -15,7 +15,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Script } from 'node:vm'
 
-/** A file of CommonJS that was run, with what it has exported. */
+/** A CommonJS file that has run, with its exports. */
 export interface LoadedFile {
   exports: unknown
   /** Stores the code that is compiled now for later runs of this command, unless an earlier run did so. */
@@ -37,7 +37,7 @@ export function loadCompiled(file: string, environment: NodeJS.ProcessEnv): Load
   const path = join(directory, `${basename(file)}-${process.version}-${process.arch}`)
   const source = readFileSync(file)
   const kept = isKept ? readKept(path, source) : null
-  // A bundle is ASCII, which takes one byte for each character in the engine as well.
+  // A bundle is ASCII, which also takes one byte for each character in the engine.
   const script = new Script(`${PARAMETERS}{${source.toString('latin1')}\n})`, {
     filename: file,
     ...(kept === null ? {} : { cachedData: kept.code }),
@@ -79,12 +79,12 @@ function readKept(path: string, source: Buffer): Kept | null {
   }
 }
 
-// Node.js would make it for all to write in, where the umask lets it.
+// Node.js would make it writable for all users if the umask allows it.
 function makePrivate(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch {
-    // A disk that is full, or read-only.
+    // The disk is full or read-only.
   }
 }
 
@@ -99,7 +99,7 @@ function writeKept(path: string, source: Buffer, { verbs, code }: Kept): void {
     closeSync(file)
     renameSync(draft, path)
   } catch {
-    // A disk that is full, or read-only.
+    // The disk is full or read-only.
     rmSync(draft, { force: true })
   }
 }

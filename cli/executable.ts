@@ -1,4 +1,4 @@
 import { runCommandLine } from './command-line.ts'
 
-// The entry of the single executable, which carries all in one file, compiled.
+// Entry point of the single executable, which contains all code in one compiled file.
 runCommandLine(process.argv.slice(2), () => import('./program.ts'))

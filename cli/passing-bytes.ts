@@ -14,7 +14,7 @@ export function countPassedBytes(sizeBytes: number): void {
   collectYoung()
 }
 
-// A context that is made while the flag is set has the function.
+// A context created while the flag is set has the function.
 function exposeCollector(): () => void {
   v8.setFlagsFromString('--expose-gc')
   const collect = vm.runInNewContext('globalThis.gc') as ((options: { type: 'minor' }) => void) | undefined

@@ -3,9 +3,9 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:chi
 /** A program of this machine, with its words separated by who chose them. */
 export interface ProgramCall {
   program: string
-  /** Ours: no name from a file, an argument, a box or a server stands here, but as the value of the option before it. */
+  /** Our own options. No name from a file, an argument, a box or a server appears here, except as the value of the option before it. */
   options: readonly string[]
-  /** Paths, hosts and commands of others. A `--` stands before them, so that none is read as an option. */
+  /** Paths, hosts and commands of others. A `--` precedes them, so that none is read as an option. */
   operands: readonly string[]
 }
 
@@ -14,12 +14,12 @@ export function startProgram({ program, options, operands }: ProgramCall, how: S
   return spawn(program, [...options, '--', ...operands], how)
 }
 
-/** Starts what opens a URL, which knows no `--`. @throws Error for what is no URL of HTTP */
+/** Starts the program that opens a URL, which does not know `--`. @throws Error if it is not a URL of HTTP */
 export function startOpener(program: string, options: readonly string[], url: string): ChildProcess {
   return spawn(program, [...options, webUrl(url)], { stdio: 'ignore', detached: true })
 }
 
-/** Runs a line of the shell, the user's own, with one path as its last argument. */
+/** Runs the user's own shell line, with one path as its last argument. */
 export function startShellLine(line: string, path: string): ChildProcess {
   return spawn('/bin/sh', ['-c', `${line} "$1"`, 'sh', path], { stdio: 'inherit' })
 }

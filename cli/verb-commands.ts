@@ -19,7 +19,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   const command = parent.command(`${words.at(-1)} ${verb.args}`.trim()).summary(verb.summary)
   command.description(verb.details === undefined ? verb.summary : `${verb.summary}\n\n${verb.details}`)
   for (const [flag, meaning] of verb.flags) addFlag(command, flag, meaning)
-  // Everything behind the box is the command's own.
+  // Everything after the box belongs to the command in it.
   if (/ (<command|\[command|\[arguments)\.\.\.[>\]]$/.test(verb.args)) command.passThroughOptions()
   for (const option of GLOBAL_FLAGS) command.addOption(option())
   command.addHelpText('after', `\nExamples:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`)
@@ -41,7 +41,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   })
 }
 
-/** Puts the names of boxes where their ids were given. */
+/** Replaces ids of boxes with their names. */
 async function withBoxNames(shape: string, args: string[], context: VerbContext): Promise<string[]> {
   if (!args.some((text) => text.startsWith('box_'))) return args
   const { boxyard, project } = context
@@ -88,7 +88,7 @@ function groupIn(parent: Command, name: string): Command {
   return group
 }
 
-/** Returns the flags of a command and of those that it is below. */
+/** Returns the flags of a command and of its parents. */
 function flagsOf(command: Command): VerbFlags {
   return { ...(command.parent === null ? {} : flagsOf(command.parent)), ...command.opts() }
 }

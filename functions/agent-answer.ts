@@ -5,8 +5,8 @@ import type { Operation } from '../shared/operation.ts'
 import type { AgentAnswer, FailureReason, TransportFailure } from './transport.ts'
 
 /**
- * Converts the agent's answer: unchanged, but for headers that concern only the channel.
- * @throws ServiceError `agent_protocol` for one that is not its answer to this request
+ * Converts the agent's answer. Keeps it unchanged, except for headers that concern only the channel. @throws ServiceError `agent_protocol`
+ * if it is not the agent's answer to this request
  */
 export function responseOf(
   answer: AgentAnswer,
@@ -45,14 +45,14 @@ function checkProblem(answer: AgentAnswer): void {
     throw protocolError('its error is not one of ours')
 }
 
-/** Makes the error for an answer that violates the agent's protocol. */
+/** Creates the error for an answer that violates the agent's protocol. */
 export function protocolError(cause: string): ServiceError {
   return new ServiceError('agent_protocol', 'The response does not come from an agent of Boxyard.', {
     cause: new Error(`answer of the agent: ${cause}`),
   })
 }
 
-/** Makes the error for a request that got no answer. */
+/** Creates the error for a request without an answer. */
 export function failureError(failure: TransportFailure): ServiceError {
   const [code, detail] = FAILURES[failure.reason]
   return new ServiceError(code, detail, { cause: failure })

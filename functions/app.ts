@@ -36,9 +36,9 @@ import type { StrangerTurns } from './stranger-turns.ts'
 export interface AppOptions extends ReceptionOptions {
   forward: Forward
   forwardBytes: ForwardBytes
-  /** Null where the host has read the body already. */
+  /** Null if the host has read the body already. */
   bodies: BodyBudget | null
-  /** Null where the host gives one request at a time. */
+  /** Null if the host delivers one request at a time. */
   turns: BodyTurns | null
   /** Null on the same condition. */
   strangers: StrangerTurns | null
@@ -113,7 +113,7 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   })
 }
 
-/** Signs out of the session that a browser leaves by signing in again, since it has lost the half of that in its cookie. */
+/** Ends the session that a browser leaves by signing in again, because it has lost that session's half in its cookie. */
 async function endSession(token: string, request: HttpRequest, options: Omit<Context, 'progress'>): Promise<void> {
   const { method, path: target } = operations.signOut
   const readBody = async (): Promise<Uint8Array> => new Uint8Array(0)
@@ -124,7 +124,7 @@ async function endSession(token: string, request: HttpRequest, options: Omit<Con
   )
 }
 
-/** Answers the problem types, which do not depend on the agent, even while that is away. */
+/** Answers queries for problem types, which do not depend on the agent, even while the agent is unavailable. */
 async function answerAlone(
   code: string | null,
   { headers }: HttpRequest,

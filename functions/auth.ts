@@ -21,7 +21,7 @@ export function createAuthenticator(options: { keyring: Keyring; now(): number }
     } catch (error) {
       if (token === undefined || !isOfUnknownKey(token, keys)) throw error
       if (keyring.tokens() === keys) keyring.refresh('tokens')
-      // Compares with the keys before, since a concurrent request may have reloaded them.
+      // Compares with the earlier keys, because a concurrent request may have reloaded them.
       if (keyring.tokens() === keys) throw error
       return verify(token)
     }

@@ -4,9 +4,9 @@ import { createProjectTurns, createRecentProjects } from '../shared/project-turn
 import { piecesByTurns } from '../shared/pulled-flow.ts'
 import type { FlowOwner } from '../shared/rotation.ts'
 
-/** Has bodies and queries parsed and checked by turns of their owners, so that who sends many long ones leaves the processor to the others. */
+/** Parses and checks bodies and queries in a fair queue of owners. An owner that sends many long ones leaves the CPU to the others. */
 export interface BodyTurns {
-  /** Knows an owner who asks for something. The bytes of others make room for one that has a verified token. */
+  /** Notes that an owner sends a request. If it has a verified token, the bytes of others make room for it. */
   note(owner: string, isVerified: boolean): void
   /**
    * Runs `work` on a body and a query that together have `sizeBytes`. Runs it at once if they are short, otherwise in a turn of `owner`.
@@ -14,11 +14,11 @@ export interface BodyTurns {
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
   /** Passes bytes that an owner sends on, by the turns of the event loop. */
   pieces(owner: string, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
-  /** Returns what opens the turns of the event loop for bytes that an owner gets. */
+  /** Returns a function that opens the turns of the event loop for bytes to an owner. */
   openFlow(owner: string): OpenFlow
 }
 
-/** Creates the turns of one server. */
+/** Creates the fair queue of one server. */
 export function createBodyTurns(): BodyTurns {
   const recent = createRecentProjects()
   const turns = createProjectTurns({ atOnce: 1, recent })
@@ -46,5 +46,5 @@ async function afterWhatCame(): Promise<void> {
   await setImmediate()
 }
 
-/** Takes some tenths of a millisecond, whatever is in it. */
+/** Parsing takes some tenths of a millisecond, whatever it holds. */
 const SHORT_BYTES = 1024

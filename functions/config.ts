@@ -31,11 +31,11 @@ export interface FrontSettings {
   channelKeys: SecretSource
   tokenKeys: SecretSource
   channelTls: ChannelTls | null
-  /** Connections of clients at once that are wanted of a standalone front. */
+  /** Desired maximum of client connections to a standalone front. */
   connectionsMax: number
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
-  /** Origins whose pages may call a standalone front, such as `https://app.example.com`. */
+  /** Origins whose pages can call a standalone front, such as `https://app.example.com`. */
   corsOrigins: string[]
   /**
    * Known host names in addition to this machine's names and the hosts of the other settings. A leading `*.` matches all names below it.
@@ -77,7 +77,7 @@ export function readFrontSettings(
   }
 }
 
-/** Returns whether a service manager waits for word of this process (sd_notify(3)). */
+/** Returns whether a service manager waits for a notification of this process (sd_notify(3)). */
 export function isNotifyService(environment: Record<string, string | undefined> = process.env): boolean {
   return environment['NOTIFY_SOCKET'] !== undefined
 }
@@ -94,7 +94,7 @@ interface Reader {
   oneOf<const T extends string>(name: Setting, choices: readonly [T, ...T[]]): T
 }
 
-/** Reads settings without a validator, whose schemas would cost every start of a function some milliseconds. */
+/** Reads settings without a validator, whose schemas would add some milliseconds to every start of a function. */
 function createReader(env: Readonly<Record<string, string>>): Reader {
   const refuse = (name: Setting, expectation: string): never => {
     throw new Error(`${name}=${JSON.stringify(env[name])}: expected ${expectation}.`)
@@ -161,7 +161,7 @@ function readTls(env: Reader): ChannelTls | null {
   }
 }
 
-/** Reads PEM from a file, or takes it as given, since a function has no files but its bundle. */
+/** Reads PEM from a file, or uses it directly, because a function has no files except its bundle. */
 function readPem(name: string, value: string): string {
   if (value.startsWith('-----BEGIN ')) return value
   try {

@@ -47,11 +47,11 @@ export function readConsoleFiles(directory: string | null): ConsoleFiles | null 
   return { byPath, index }
 }
 
-/** Returns how the file of a path, such as `/assets/index-BxS3.js`, is served. */
+/** Returns how to serve the file of a path, such as `/assets/index-BxS3.js`. */
 export function fileKind(path: string): FileKind {
   return {
     type: TYPES[extname(path)] ?? 'application/octet-stream',
-    // The names of assets have a hash of what is in them.
+    // The names of assets contain a hash of their content.
     cacheControl: path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
   }
 }
@@ -60,7 +60,7 @@ export function fileKind(path: string): FileKind {
 interface BesideConsole {
   /** Tests a `Host`. Unknown hosts get nothing of the console. */
   isKnown: KnownHosts
-  /** Answers all that is of the API, and unknown hosts. */
+  /** Answers the API's paths, and unknown hosts. */
   handler: HttpHandler
 }
 
@@ -114,7 +114,7 @@ function takesEncoding(headers: HeaderMap, encoding: string): boolean {
   })
 }
 
-/** WebSockets of the own host are named, since not every browser takes them for `'self'`. */
+/** Names the WebSockets of its own host, because `'self'` does not cover them in every browser. */
 function contentPolicy(host: string | undefined): string {
   const sockets = host !== undefined && HOST.test(host) ? ` ws://${host} wss://${host}` : ''
   return CONTENT_POLICY.replace("connect-src 'self'", `connect-src 'self'${sockets}`)
@@ -153,7 +153,7 @@ function fileOf(path: string, bytes: Buffer, read: ReadonlyMap<string, Buffer>):
   return { ...fileKind(path), forms: [...encoded, { encoding: null, bytes, etag: `"${digest}"` }] }
 }
 
-/** Where `npm run up` builds it. */
+/** Directory in which `npm run up` builds it. */
 const BUILT_HERE = join(import.meta.dirname, '../.build/console')
 const INDEX = 'index.html'
 const FILES_MAX = 2_000
@@ -188,7 +188,7 @@ const CONTENT_POLICY = [
   "img-src 'self' data: blob:",
   "font-src 'self'",
   "connect-src 'self'",
-  // Two versions of a service side by side: pages of boxes, of other origins, in frames without rights here.
+  // Allows two versions of a service side by side, which are pages of boxes, of other origins, in frames without rights here.
   'frame-src http: https:',
   "worker-src 'self'",
   "manifest-src 'self'",

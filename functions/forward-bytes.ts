@@ -15,7 +15,7 @@ export interface ForwardBytesOptions {
   signing: Signing
   /** Forwards bodies that turn out to be short. */
   forward: Forward
-  /** Time-out for the agent to take a piece, and to answer after the last. */
+  /** Time-out for the agent to read a piece, and to answer after the last. */
   timeoutMs: number
   /** Time in milliseconds in which a body may turn out to be short. Default: FIRST_MS. */
   firstMs?: number
@@ -35,7 +35,7 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
       await options.forward(versionRequest(head))
       return await send({ ...head, first: first.pieces, rest: resumed(pieces, first.pending) }, options)
     } finally {
-      // Not awaited: it resolves only once the client has sent something more, or left, or what is left is discarded after the answer.
+      // Not awaited, because it resolves only once the client has sent more or left, or once the rest is discarded after the answer.
       pieces.return?.().catch(() => {})
     }
   }
@@ -67,7 +67,7 @@ async function takeFirst(
   }
 }
 
-/** Returns an iterator that yields what is `pending` of `source` before the rest. */
+/** Returns an iterator that yields the `pending` piece of `source` before the rest. */
 function resumed(
   source: AsyncIterator<Uint8Array>,
   pending: Promise<IteratorResult<Uint8Array>> | null,
@@ -180,7 +180,7 @@ function agentRestarted(): ServiceError {
 
 /** Time for a short body. No honest client on a slow link needs more for 256 KiB. */
 const FIRST_MS = 26_000
-/** Bodies up to this many bytes are held, so that they can be signed whole. */
+/** Bodies up to this many bytes are held in memory, so that they can be signed whole. */
 const SHORT_BYTES = 256 * 1024
 /** Maximum number of pieces held. Each costs more than the few bytes that a hostile client may put into it. */
 const SHORT_PIECES = 1024

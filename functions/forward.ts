@@ -9,19 +9,18 @@ export interface ForwardedRequest {
   request: HttpRequest
   operation: Operation
   requestId: string
-  /** On whose behalf it is sent (`ownerOf`). */
+  /** The owner that it is sent for (`ownerOf`). */
   owner: string
   body: Uint8Array
 }
 
 /**
- * Forwards a request and returns the agent's answer, unchanged but for headers that concern only the channel.
- * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`, `invalid_request` for a header that cannot be passed
- * on
+ * Forwards a request and returns the agent's answer, unchanged except for headers that concern only the channel.
+ * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`, `invalid_request` for a header that cannot be forwarded
  */
 export type Forward = (forwarded: ForwardedRequest) => Promise<HttpResponse>
 
-/** As `Forward`, for a body of bytes that is not read yet. */
+/** The same as `Forward`, for a body of bytes that is not read yet. */
 export type ForwardBytes = (forwarded: Omit<ForwardedRequest, 'body'>) => Promise<HttpResponse>
 
 export interface ForwardOptions {
@@ -42,7 +41,7 @@ export function createForward(options: ForwardOptions): Forward {
     const signed = signing.sign(forwarded)
     const { method, target, headers } = signed
     const signal = method === 'GET' ? forwarded.request.signal : null
-    // Health probes give up long before the time-out of other requests.
+    // Health probes time out long before other requests.
     const limitMs = forwarded.operation.id === 'getHealth' ? Math.min(timeoutMs, HEALTH_TIMEOUT_MS) : timeoutMs
     const { body, operation, owner } = forwarded
     const isBulk = operation.bytesOut !== null
@@ -103,7 +102,7 @@ function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): Forw
   return { ...forwarded, request: { ...request, headers: { ...request.headers, prefer } } }
 }
 
-/** Least time that an agent takes to restart. */
+/** Minimum time that an agent needs to restart. */
 const RETRY_DELAY_MS = 100
 /** Common time-out of a load balancer's health check. */
 const HEALTH_TIMEOUT_MS = 5_000

@@ -5,7 +5,7 @@ import type { SecretSource } from './config.ts'
 
 /** The keys of the front, reloaded from their files. A changed set is another object. */
 export interface Keyring {
-  /** Follows a change of its file within 3 s, once the agent knows it, too. */
+  /** Follows a change of its file within 3 s, after the agent also knows it. */
   channel(): ChannelKeySet
   tokens(): TokenKeySet
   /** Reads one set's file again, at most once a second. Keeps the keys if the file is bad. */
@@ -20,10 +20,7 @@ export interface KeyringOptions {
   now(): number
 }
 
-/**
- * Reads the keys of the channel and of the tokens.
- * @throws Error naming the file that is missing or not well-formed
- */
+/** Reads the keys of the channel and of the tokens. @throws Error naming the file that is missing or malformed */
 export function createKeyring(options: KeyringOptions): Keyring {
   const channel = createSecret(options.channelKeys, parseChannelKeys, options)
   const tokens = createSecret(options.tokenKeys, parseTokenKeys, options)
@@ -106,5 +103,5 @@ function parseNamed<T>(source: SecretSource, { text, parse }: { text: string; pa
 }
 
 const REFRESH_MS = 1_000
-// The agent looks at its key files each second.
+// The agent checks its key files each second.
 const SETTLED_MS = 2_000

@@ -24,7 +24,7 @@ export interface AgentUpload extends Omit<AgentRequest, 'body' | 'isBulk'> {
 
 /** A transport that takes bodies of any length. */
 export interface PoolTransport extends AgentTransport {
-  /** Returns the answer, even if that comes before the end of the body. @throws TransportFailure, and nothing else */
+  /** Returns the answer, even if it arrives before the end of the body. @throws only TransportFailure */
   upload(request: AgentUpload): Promise<AgentAnswer>
 }
 
@@ -73,7 +73,7 @@ async function exchange(
   const end = turns.take(request.owner) ?? (await waitForTurn(turns, request))
   try {
     const answer = await answerOf(await pool.request(wanted))
-    // A streamed answer has its connection until it is read, or given up.
+    // A streamed answer keeps its connection until it is read or cancelled.
     if (answer.body instanceof Readable) answer.body.once('close', end)
     else end()
     return answer
@@ -103,7 +103,7 @@ function requestOptions({ method, target, headers, body, signal, timeoutMs }: Ag
 }
 
 function uploadOptions({ method, target, headers, body, signal, timeoutMs }: AgentUpload) {
-  // undici takes any iterable, unlike its types.
+  // undici accepts any iterable, unlike its types.
   const pieces = body as unknown as Readable
   return { method, path: target, headers, body: pieces, signal, headersTimeout: 0, bodyTimeout: timeoutMs }
 }
@@ -115,5 +115,5 @@ async function answerOf(response: Dispatcher.ResponseData): Promise<AgentAnswer>
   return { status, headers, body }
 }
 
-/** Requests that wait for a connection at once. */
+/** Maximum number of requests that wait for a connection. */
 const WAITING_MAX = 8_192

@@ -43,7 +43,7 @@ export async function enterSession<R extends SessionHead>(given: R): Promise<Ent
   return { request: { ...request, headers: { ...headers, ...authorization } }, left }
 }
 
-/** Moves the ticket of a sign-in link to where the agent reads it. The console sends it in a header, which no proxy logs. */
+/** Moves the ticket of a sign-in link to where the agent reads it. The console sends it in a header, which proxies do not log. */
 function withLink(target: string, link: string | readonly string[]): string {
   if (typeof link === 'string' && LINK.test(link)) return addTicket(target, link)
   throw new ServiceError('token_invalid', `${LINK_HEADER} is not the ticket of a sign-in link. Copy the complete link.`)

@@ -40,7 +40,7 @@ export interface Signing {
   mayRetry(signed: Signed, answer: { headers: HeaderMap }, requestId: string): boolean
 }
 
-/** Creates the signing of one front, which follows a rotation of keys and a restart of the agent. */
+/** Creates the signing of one front, which adapts to a rotation of keys and a restart of the agent. */
 export function createSigning(options: { keyring: Keyring; logger: Logger; now(): number }): Signing {
   const { keyring, logger, now } = options
   const signatureOf = createSigner({
@@ -56,7 +56,7 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
       const headers = { ...message.headers, [SIGNATURE_HEADER]: signatureOf(message, unsigned.body) }
       return { ...message, headers, keys }
     },
-    // Compares with the keys used for this request, since a concurrent one may have reloaded them.
+    // Compares with the keys of this request, because a concurrent one may have reloaded them.
     mayRetry: ({ keys }, answer, requestId) => {
       const reason = headerOf(answer.headers, REFUSAL_HEADER)
       if (reason === undefined) return false
@@ -74,7 +74,7 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
   }
 }
 
-/** The runs of agents that have started of late: of a fleet, several answer a front in turn, or at once. */
+/** The runs of recently started agents. In a fleet, several agents answer a front, alternately or at once. */
 function createRunMemory(now: () => number): { note(runs: readonly string[]): void; list(): string[] } {
   const heard = new Map<string, number>()
   return {
@@ -116,7 +116,7 @@ function channelRequestOf(
  */
 export const REFUSAL_RETRIES = 4
 
-/** More agents than that may not start within a minute. */
+/** At most this many agents can start within a minute. */
 const RUNS_KEPT = 64
 /** An agent asks for its run only in its first half minute, and clocks may differ by as much. */
 const RUN_KEPT_MS = 90_000

@@ -38,7 +38,7 @@ import { createUpgrades } from './upgrade.ts'
 
 /** A listening front. */
 export interface StandaloneFront {
-  /** The port in use, also if the settings say 0. */
+  /** The actual port, also if the settings say 0. */
   port: number
   /** Resolves with true once the agent answers requests of this front, or with false when `late` aborts. */
   untilAgentAnswers(late: AbortSignal): Promise<boolean>
@@ -150,7 +150,7 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // Otherwise Node.js keeps compiled code as it exits, which a power cut prevents.
+  // Otherwise Node.js stores compiled code only at its exit, which a power cut prevents.
   flushCompileCache()
   const url = urlOf(settings.host, front.port)
   // The process that started the front waits for this line, at any log level.

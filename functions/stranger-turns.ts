@@ -6,7 +6,7 @@ import { sourceKey } from '../shared/http/source-key.ts'
 import { refusal } from '../shared/refusals.ts'
 import type { Progress } from './reception.ts'
 
-/** Has those without a verified token wait for their refusals, by source address, once they have had very many. */
+/** Delays refusals of requests without a verified token, by source address, once an address has had very many. */
 export interface StrangerTurns {
   /**
    * Resolves at once with null for an answer that is not a refusal (4xx), for a caller with a token, and within the rate of the address.
@@ -27,7 +27,7 @@ export function createStrangerTurns({ now }: { now(): number }): StrangerTurns {
   const { refusalsPerSecond, refusalsBurst, refusalsWaiting } = FRONT_BOUNDS
   const stepMs = 1000 / refusalsPerSecond
   const room = createFairShares(refusalsWaiting)
-  /** When each source has had all that it was refused, those first that asked longest ago. */
+  /** The end of each source's charged time, least recently used first. */
   const doneAt = new Map<string, number>()
   const waiting = new Set<() => void>()
   let isClosed = false

@@ -10,7 +10,7 @@ export interface AgentRequest {
   /** Aborts the request when its client has left. Null if leaving cancels nothing. */
   signal: AbortSignal | null
   timeoutMs: number
-  /** True if the answer may be of any length, so that it may hold its connection for as long as the client likes. */
+  /** True for an answer of any length, which can hold its connection for as long as the client likes. */
   isBulk: boolean
   /** Owner that it is sent for. Owners share the connections fairly. */
   owner: string
@@ -23,11 +23,11 @@ export interface AgentAnswer {
   body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
-/** Carries requests to the agent over kept-alive connections. */
+/** Sends requests to the agent over kept-alive connections. */
 export interface AgentTransport {
-  /** @throws TransportFailure, and nothing else */
+  /** @throws only TransportFailure */
   send(request: AgentRequest): Promise<AgentAnswer>
-  /** Closes idle connections at once, the others after their answers. */
+  /** Closes idle connections at once, and the others after their answers. */
   close(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ export const WHOLE_BODY_MAX_BYTES = 1024 * 1024
 /** Time-out for opening a connection to the agent. */
 export const CONNECT_TIMEOUT_MS = 3_000
 
-/** Below the agent's own, so that the agent is never first to close an idle connection. */
+/** Below the agent's own, so that the agent is never the first to close an idle connection. */
 export const KEEP_ALIVE_MS = 30_000
 
 /** Maximum number of connections to the agent. Long waits each hold one. */

@@ -50,7 +50,7 @@ export interface Upgrades {
   serve(server: Server): void
   /** Counts open WebSockets and pending upgrades. */
   open(): number
-  /** Resolves when none is open: closes consoles, which outlive their clients, at once, and the rest when `signal` aborts. */
+  /** Resolves when none is open. Closes consoles at once, because they outlive their clients, and the rest when `signal` aborts. */
   drain(signal: AbortSignal): Promise<void>
 }
 

@@ -20,7 +20,7 @@ export interface JsonSchema {
   minItems?: number
   maxItems?: number
   maxLength?: number
-  /** Name of the schema that was taken apart to have null in `type`. */
+  /** Name of the schema that was inlined to add null to `type`. */
   'x-boxyard-schema'?: string
 }
 
@@ -103,7 +103,7 @@ function boundsOf({ minimum, maximum, exclusiveMinimum, minItems, maxItems, maxL
   return bounds === '' ? '' : ` (${bounds})`
 }
 
-/** Leaves out the bounds of every safe integer, which zod writes for each integer. */
+/** Omits the bounds of every safe integer, which zod writes for each integer. */
 function isBound(bound: number | undefined): bound is number {
   return bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
 }

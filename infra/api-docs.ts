@@ -143,7 +143,7 @@ function operationRow(operation: Operation, document: ApiDocument): string[] {
   ]
 }
 
-/** Renders every distinct query parameter with the operations that take it. */
+/** Renders every distinct query parameter with its operations. */
 function queryTable(document: ApiDocument): string {
   const { schemas } = document.components
   const link = (name: string): string => linkBetween('operations.md', name, schemas[name])

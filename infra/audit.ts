@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   process.exitCode = faults.length === 0 ? 0 : 1
 }
 
-/** Lists what is installed without development packages, by its path in `node_modules`. */
+/** Lists the installed packages without development packages, by their paths in `node_modules`. */
 function productionPackages({ packages }: LockFile): [path: string, entry: LockEntry][] {
   return Object.entries(packages).filter(([path, { dev = false, link = false }]) => path !== '' && !dev && !link)
 }
@@ -32,7 +32,7 @@ function lockFaults([path, { version, deprecated, integrity }]: [path: string, e
   return deprecated === undefined ? faults : [...faults, `${name} is deprecated: ${deprecated}`]
 }
 
-/** Asks by npm, with the versions of the lock file. npm exits with 1 where it found something. */
+/** Uses npm, with the versions of the lock file. npm exits with 1 if it found something. */
 function askRegistry(): Promise<Answer> {
   const args = ['audit', '--omit=dev', '--package-lock-only', '--json']
   return new Promise((resolve) => {

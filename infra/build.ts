@@ -8,8 +8,8 @@ import { ROOT } from './commands.ts'
 import { buildConsole } from './web/build.ts'
 
 /**
- * Bundles the function to `rest.mjs` in `directory`, and the modules that it imports on demand beside it. Returns the size of
- * `rest.mjs` in bytes. Replaces each file by rename, so a process that runs an earlier build reads either that or this one whole.
+ * Bundles the function to `rest.mjs` in `directory`, with the modules that it imports on demand beside it. Returns the size of `rest.mjs`
+ * in bytes. Replaces each file by rename, so a process of an earlier build reads either build whole.
  */
 export async function buildFunction(directory: string): Promise<number> {
   await Promise.all(LATE.map((path) => bundleWhole(join(ROOT, path), join(directory, lateName(path)))))
@@ -28,7 +28,7 @@ async function bundleWhole(entry: string, path: string): Promise<void> {
   }
 }
 
-/** Bundles one module with all its imports, with the settings of the function. */
+/** Bundles one module with all its imports, by the settings of the function. */
 export async function bundle(entry: string, outfile: string): Promise<void> {
   await build({
     absWorkingDir: ROOT,

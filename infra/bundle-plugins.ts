@@ -12,7 +12,7 @@ export const builtinsAsTheyAre: Plugin = {
     onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'builtin' }))
     onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => {
       const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => name !== 'default')
-      // Marked as pure, since a bundler may drop only calls without side effects.
+      // Marked as pure, because a bundler only drops calls without side effects.
       const members = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})()`)
       return { contents: [`const builtin = process.getBuiltinModule('${path}')`, ...members].join('\n') }
     })
@@ -56,7 +56,7 @@ export function lighten(text: string): string {
     let copied = node.getFullStart()
     ts.forEachChild(node, (child) => {
       result += text.slice(copied, child.getFullStart())
-      // Marked as pure, since a bundler may drop only calls without side effects.
+      // Marked as pure, because a bundler only drops calls without side effects.
       result += isSchema(child) ? ` /* @__PURE__ */ lazySchema(() => ${print(child)})` : print(child)
       copied = child.end
     })

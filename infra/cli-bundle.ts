@@ -6,10 +6,10 @@ import zlib from 'node:zlib'
 import type * as Esbuild from 'esbuild'
 import { ROOT } from './commands.ts'
 
-/** The file of the command line's bundles that is run. */
+/** The main file of the command line's bundles. */
 export const CLI_ENTRY = 'boxyard.cjs'
 
-/** Bundles the command line into a directory, without packages beside it, and returns the path of what is run. */
+/** Bundles the command line into a directory, without packages beside it, and returns the path of its main file. */
 export async function buildCli(directory = join(ROOT, 'cli/dist')): Promise<string> {
   const { build } = await import('esbuild')
   await Promise.all(cliBundles(ROOT, directory).map((bundle) => build(bundle)))
@@ -39,7 +39,7 @@ export function cliBundles(tree: string, directory: string): Esbuild.BuildOption
   return [...ours, ...packages]
 }
 
-/** Returns how the command line of the files below `tree` is bundled into one file, for a single executable. */
+/** Returns how to bundle the command line from the files below `tree` into one file, for a single executable. */
 export function cliExecutableBundle(tree: string, outfile: string): Esbuild.BuildOptions {
   const entryPoints = [join(tree, 'cli/executable.ts')]
   return { ...settingsOf(tree), ...OF_SSH2, external: NATIVE, entryPoints, outfile }
@@ -76,7 +76,7 @@ function lateModule(name: string, module: object): string {
     Object.defineProperty(exports, name, { enumerable: true, get: () => require('${name}')[name] })`
 }
 
-/** Packages that are files of their own. */
+/** Packages in separate files. */
 const SEPARATE = { ssh2: './ssh2.cjs', yaml: './yaml.cjs', '@clack/prompts': './prompts.cjs' }
 /** Native parts of ssh2, which tries them and works without. A bundle is the same for every machine. */
 const NATIVE = ['cpu-features', '*.node']

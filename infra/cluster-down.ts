@@ -1,6 +1,6 @@
 import { stopCluster } from './cluster/stop.ts'
 
-/** `npm run cluster:down [-- NAME]`: takes the cluster down and removes everything it made on this host. */
+/** `npm run cluster:down [-- NAME]` stops the cluster and removes everything it created on this host. */
 async function main(args: readonly string[]): Promise<void> {
   const name = args[0] ?? 'default'
   const startedAt = performance.now()

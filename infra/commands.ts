@@ -7,7 +7,7 @@ export const ROOT = join(import.meta.dirname, '..')
 const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'slave', '--']
 // Code that Node.js compiled at an earlier start. Cuts the CPU time of the next from 0.65 s to 0.25 s.
 const COMPILE_CACHE = join(ROOT, '.build/compile-cache')
-// Calls that wait for the disk, for a commit of the pool or for a processor occupy one each.
+// Calls that wait for the disk, for a commit of the pool or for a CPU occupy one each.
 const POOL_THREADS = 16
 const NODE = [
   ...['env', `NODE_COMPILE_CACHE=${COMPILE_CACHE}`, `UV_THREADPOOL_SIZE=${POOL_THREADS}`],
@@ -20,7 +20,7 @@ const SMALL_HEAP = ['--max-semi-space-size=4', '--max-old-space-size=384']
 // the memory.
 const FRONT_HEAP = ['--max-semi-space-size=16', '--max-old-space-size=384']
 
-/** Wraps `command` so that the child gets SIGTERM when its parent is gone, however that ended. */
+/** Wraps `command` so that the child gets SIGTERM when its parent has ended for any reason. */
 export function dieWithParent(command: readonly string[]): string[] {
   return ['setpriv', '--pdeathsig', 'TERM', '--', ...command]
 }

@@ -84,7 +84,7 @@ const STATUS = 3
 const RESIZE = 4
 // Code of a close whose reason describes the failure.
 const FAILED = 1011
-// Ctrl-], as in telnet.
+// Ctrl-], the same as in telnet.
 const LEAVE = 0x1d
 
 process.exitCode = await main()

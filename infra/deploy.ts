@@ -48,8 +48,8 @@ function parse(args: readonly string[]) {
 }
 
 /**
- * Writes parameters and keys of the stage, then deploys. Repeated, it changes nothing that is as it should be, so that one that was
- * cut off is finished by the next.
+ * Writes parameters and keys of the stage, then deploys. A repeated run changes nothing that is correct, so it completes an interrupted
+ * one.
  */
 async function deploy(target: Target, options: Options): Promise<void> {
   const { account, stage, region, isDryRun } = target

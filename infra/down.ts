@@ -3,7 +3,7 @@ import { runAgentCommand } from './agent-command.ts'
 import { findInstance } from './instance-lock.ts'
 import { readUpSettings } from './up-settings.ts'
 
-/** `npm run down`: stops the boxes of a data directory whose service is stopped, and prints what it leaves. */
+/** `npm run down` stops the boxes of a data directory whose service is stopped, and prints what it leaves. */
 async function main(): Promise<number> {
   const args = process.argv.slice(2)
   // The mode explains its usage, and refuses what it does not know.

@@ -31,7 +31,7 @@ function faultsOf(root: string, file: string): HygieneFault[] {
   return faults
 }
 
-/** Returns null for a file that is deleted in the work tree, a link, a directory or binary. */
+/** Returns null for a file that is deleted in the work tree, for a link or directory, and for a binary file. */
 function readText(path: string): string | null {
   try {
     const bytes = readFileSync(path)
@@ -46,7 +46,7 @@ const word = (...parts: string[]): string => parts.join('')
 const BANS: readonly { pattern: RegExp; reason: string; except?: RegExp }[] = [
   { pattern: new RegExp(word('(?<![\\w})./-])/wo', 'rk/')), reason: 'names a path of one machine' },
   {
-    // Boxes have a /root of their own, which tests and pages mention.
+    // Boxes have their own /root, which tests and pages mention.
     pattern: new RegExp(`${word('(?<![\\w})./-])/ro', 'ot/')}|(?<![\\w})./-])/home/[a-z]`),
     reason: 'names a path of one machine',
     except: /^tests\/|\.md$/,

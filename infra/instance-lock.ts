@@ -6,8 +6,8 @@ export interface InstanceLock {
 }
 
 /**
- * Makes this process the one that runs the service on `dataDir` (an existing real path), or returns the pid of the one that
- * does. The lock is an abstract socket, so the kernel releases it when the process ends, however that ends.
+ * Makes this process the service on `dataDir` (an existing real path), or returns the pid of the current one. The lock is an abstract
+ * socket, so the kernel releases it when the process ends for any reason.
  */
 export async function lockInstance(dataDir: string): Promise<InstanceLock | { heldBy: number }> {
   const server = createServer((socket) => {

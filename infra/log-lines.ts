@@ -1,12 +1,12 @@
 /** A line of a service's log, parsed for the process that started the service. */
 export interface LogLine {
   message: string
-  /** Meant for a person who waits. */
+  /** For a user who waits. */
   isProgress: boolean
-  /** The service now takes requests. */
+  /** The service now accepts requests. */
   isReady: boolean
   isError: boolean
-  /** Address that the service listens on, if the line has it. */
+  /** Address of the service, if the line has it. */
   url: string | null
   port: number | null
 }

@@ -9,16 +9,16 @@ export interface LoggingChildOptions {
   onLine(line: string, parsed: LogLine): void
 }
 
-/** A process that reports by its log that it is ready, or why it failed. */
+/** A process whose log reports that it is ready, or why it failed. */
 export interface LoggingChild {
   process: ChildProcess
   /** Resolves with the line that reports readiness. Rejects, with the logged reason, if the process ends first. */
   ready: Promise<LogLine>
-  /** Resolves with how the process ended: `exit code 1`, `SIGKILL`. */
+  /** Resolves with how the process ended, such as `exit code 1` or `SIGKILL`. */
   exited: Promise<string>
 }
 
-/** Starts a process in a session of its own, so that Ctrl-C does not reach it and the caller controls the order of shutdown. */
+/** Starts a process in its own session, so that Ctrl-C does not reach it and the caller controls the order of shutdown. */
 export function startLoggingChild(options: LoggingChildOptions): LoggingChild {
   const [program = '', ...args] = options.command
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env: options.env })

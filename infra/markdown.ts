@@ -4,7 +4,7 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return [lineOf(head), `|${'---|'.repeat(head.length)}`, ...rows.map(lineOf)].join('\n')
 }
 
-/** Returns the anchor that Markdown renderers give a heading. */
+/** Returns the anchor that Markdown renderers create for a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -8,8 +8,8 @@ import { buildFunction } from './build.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 
 /**
- * `npm run offline [-- --port 3000 --lambda-port 3002 --host 127.0.0.1]`: runs the function as API Gateway would, in front of
- * a running agent, whose address and keys come from BOXYARD_AGENT_URL or BOXYARD_AGENT_PORT, and BOXYARD_DATA_DIR.
+ * `npm run offline [-- --port 3000 --lambda-port 3002 --host 127.0.0.1]` runs the function as API Gateway would, in front of a running
+ * agent. It gets the agent's address and keys from BOXYARD_AGENT_URL or BOXYARD_AGENT_PORT, and BOXYARD_DATA_DIR.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   child.once('exit', (code) => process.exit(code ?? 1))
 }
 
-/** Drops the agent's variables, since a function refuses unknown settings. */
+/** Drops the agent's variables, because a function refuses unknown settings. */
 function withoutAgentSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const agents = new Set<string>(AGENT_SETTINGS)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !agents.has(name)))

@@ -11,8 +11,8 @@ interface Address {
 }
 
 /**
- * Checks that the agent, its edge and the front can listen where they are to.
- * @throws Error that names the first port that cannot be had, and the variable that sets it
+ * Checks that the agent, its edge and the front can listen on their ports. @throws Error naming the first unavailable port, and its
+ * variable
  */
 export async function assertPortsFree(settings: UpSettings): Promise<void> {
   await assertFree({ variable: 'BOXYARD_AGENT_PORT', host: settings.agentHost, port: settings.agentPort })
@@ -48,7 +48,7 @@ function assertFree({ variable, host, port }: Address): Promise<void> {
   })
 }
 
-/** Tests whether a process of this instance's edge, HAProxy or Caddy, listens on a port. */
+/** Tests whether a process of this instance's edge (HAProxy or Caddy) listens on a port. */
 async function isEdgeListening({ dataDir, runRoot }: UpSettings, port: number): Promise<boolean> {
   const instance = tryRead(join(dataDir, 'instance')).trim()
   if (instance === '') return false
@@ -78,7 +78,7 @@ function tryRead(path: string): string {
   return orElse('', () => readFileSync(path, 'utf8'))
 }
 
-/** Reads what may be gone by now, as processes and their files are. */
+/** Reads a file that may be gone by now, such as a process's. */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read()

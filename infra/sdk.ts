@@ -6,8 +6,8 @@ import { generatePythonBase, generatePythonTables, writePythonBase } from './sdk
 import { generateTypescript } from './sdk/typescript.ts'
 
 /**
- * `node infra/sdk.ts [--check]`: writes the generated files of the SDKs, or fails if one differs. It does not look at the base of the
- * Python SDK, whose generator is installed outside the checkout: tests/clients does.
+ * `node infra/sdk.ts [--check]` writes the generated files of the SDKs, or fails if one differs. It does not check the base of the Python
+ * SDK, whose generator is installed outside the checkout. tests/clients does.
  */
 async function main(): Promise<void> {
   const isCheck = process.argv.includes('--check')

@@ -10,7 +10,7 @@ export interface ServiceProcessOptions {
   env?: NodeJS.ProcessEnv
   /** Consequence of an unexpected end for the user, printed with it. */
   lossNote: string
-  /** Milliseconds that a polite stop may take before SIGKILL. */
+  /** Milliseconds that a graceful stop can take before SIGKILL. */
   stopDeadlineMs: number
   /** Prints a line for a person. */
   say(text: string): void
@@ -102,7 +102,7 @@ export interface Foreground {
 /** The end of this process. */
 export interface Ending {
   hasBegun(): boolean
-  /** Stops what runs and ends this process. */
+  /** Stops the work and ends this process. */
   begin(): Promise<void>
 }
 

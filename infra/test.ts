@@ -41,7 +41,7 @@ async function main(args: readonly string[]): Promise<void> {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
-/** Chooses what CI runs beside `npm test`, and says why. */
+/** Chooses the suites that CI runs beside `npm test`, and prints the reasons. */
 function chooseForChange(): Chosen {
   const change = readChange()
   const choice = chooseSuites(change, describeCandidates(suitesBeside()), CHOSEN_MINUTES)
@@ -67,12 +67,12 @@ async function runAll(suites: readonly Suite[], drawsAll: boolean): Promise<Coun
     runInTurn(inTurn.filter(({ needsCluster }) => needsCluster !== true)),
     ...[...beside.values()].map(runLane),
   ])
-  // Kubernetes gives up on what a machine that has other work does too late.
+  // Kubernetes gives up on work that a busy machine does too late.
   const last = await runInTurn(inTurn.filter(({ needsCluster }) => needsCluster === true))
   return [...first, last]
 }
 
-/** Installs what suites beyond `npm test` need of Debian. */
+/** Installs the Debian packages of suites beyond `npm test`. */
 function installPackages(): void {
   const { status } = spawnSync('bash', [join(ROOT, 'infra/setup.sh'), 'suites'], { stdio: 'inherit' })
   if (status !== 0) throw new Error('The Debian packages of these suites could not be installed; see above.')
@@ -104,7 +104,7 @@ async function runLane(suites: readonly Suite[]): Promise<Counts> {
   return addCounts(all)
 }
 
-/** Counts of a suite, with what a file whose worker was killed has left, which is no fault of the others. */
+/** Counts of a suite, and the leftovers of a file whose worker was killed, which are no fault of the others. */
 interface SuiteCounts extends Counts {
   excused: Traces
 }
@@ -198,7 +198,7 @@ function inMinutes(ms: number): string {
   return `${(ms / 60_000).toFixed(1)} min`
 }
 
-/** Where tests/helpers/programs.ts finds what tests start. */
+/** Where tests/helpers/programs.ts finds the programs that tests start. */
 const BUNDLES = '.build'
 const SUMMARY = join(ROOT, '.build/test-summary')
 const NONE: Traces = new Set()

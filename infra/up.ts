@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     const url = (await front.start()).url ?? `http://${settings.host}:${settings.port}`
     if (ending.hasBegun()) return
     say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
-    // That the console cannot be signed in to is no reason to stop what serves.
+    // A failed sign-in to the console is no reason to stop the running services.
     const link = await signInLink(url, settings).catch((error: unknown) => `${url} (${messageOf(error)})`)
     if (link !== null && !ending.hasBegun()) say(`Console: ${link}`)
     say('In another terminal: npm run --silent cli -- --help')

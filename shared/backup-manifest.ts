@@ -42,7 +42,7 @@ export function backupDirectory(project: string, volumeId: string, id: string): 
   return `${volumesDirectory(project)}${volumeId}/${id}/`
 }
 
-/** Returns whose bytes an object is, by its name. */
+/** Returns the owner of an object by its name. */
 export function backupOwnerOf(name: string): FlowOwner {
   const [, project = '', , volumeId = ''] = name.split('/')
   return projectOwner(project, volumeId)
@@ -71,12 +71,15 @@ export interface BackupKey {
   secret: string
 }
 
-/** A manifest as it was read. */
+/** A decoded manifest. */
 export interface DecodedManifest {
   manifest: BackupManifest
   /** Digest of the manifest, without the signature. */
   sha256: string
-  /** `good`: a given key signed it for its place. `none`: written before manifests were signed. `unknown`: by the key `keyId`, which is not given. */
+  /**
+   * `good` means that a given key signed it for its place. `none` means a manifest from before signatures. `unknown` means a signature of
+   * the key `keyId`, which is not given.
+   */
   signature: { kind: 'good' } | { kind: 'none' } | { kind: 'unknown'; keyId: string }
 }
 

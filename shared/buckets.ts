@@ -1,7 +1,7 @@
 /** The rate of buckets. `now` is in milliseconds. */
 export interface BucketOptions {
   perSecond: number
-  /** Size of a full bucket. Both are read at each use, so that they may change. */
+  /** Size of a full bucket. Both are read at each use, so that they can change. */
   burst: number
   clock: { now(): number }
 }
@@ -12,7 +12,7 @@ export interface Buckets {
   waitOf(key: string): number | null
   /** Takes tokens from the bucket, by default one. Tokens that the bucket lacks become a debt. */
   take(key: string, amount?: number): void
-  /** Adds nothing to the bucket for the time since its last use. */
+  /** Adds no tokens for the time since the bucket's last use. */
   skip(key: string): void
 }
 

@@ -74,15 +74,15 @@ export type CodeOf<Status extends number> = {
   [Code in ErrorCode]: (typeof PROBLEMS)[Code][0] extends Status ? Code : never
 }[ErrorCode]
 
-/** One fault in a request, at an RFC 6901 JSON Pointer into the body, or `/query/…`, `/path/…`, `/headers/…`. */
+/** One fault in a request, at an RFC 6901 JSON Pointer into the body, or at `/query/…`, `/path/…` or `/headers/…`. */
 export interface FieldFault {
   pointer: string
   detail: string
 }
 
-/** The one error body of the API, RFC 9457 `application/problem+json` (docs/api.md#errors). */
+/** The only error body of the API, RFC 9457 `application/problem+json` (docs/api.md#errors). */
 export interface Problem {
-  /** A path of the origin that answered, where the code is explained. */
+  /** Path at the answering origin that explains the code. */
   type: string
   title: string
   status: number
@@ -120,8 +120,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * Converts any thrown value to a ServiceError, with a foreign one as `cause`. A system call or program that found its disk full becomes
- * `storage_full`, all else `internal`.
+ * Converts any thrown value to a ServiceError, with a foreign one as `cause`. A system call or program with a full disk becomes
+ * `storage_full`, and everything else `internal`.
  */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
@@ -148,7 +148,7 @@ function isFullDisk(error: unknown): boolean {
 }
 
 const EDQUOT = 122
-/** System calls that make watches and namespaces, whose number is limited. */
+/** System calls that create watches and namespaces, whose number is limited. */
 const NO_DISK: ReadonlySet<string> = new Set(['watch', 'inotify_add_watch', 'unshare', 'clone', 'clone3', 'setns'])
 
 /**

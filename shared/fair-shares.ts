@@ -1,4 +1,4 @@
-/** The accounts that a use counts against, such as a box, its project and a token: one, or several at once. */
+/** The accounts that a use counts against, such as a box, its project and a token. It may be one or several. */
 export type Owners = string | readonly string[]
 
 /** A bounded resource that owners share fairly. */
@@ -10,7 +10,7 @@ export interface FairShares {
   take(owners: Owners, amount?: number): (() => void) | null
   /** Counts one unit that exists already, even if it exceeds what is free. Returns its release. */
   add(owners: Owners): () => void
-  /** Sum of what is held. */
+  /** Sum of all shares. */
   held(): number
 }
 
@@ -46,12 +46,12 @@ export function createFairShares(total: number): FairShares {
   }
 }
 
-/** Returns the most that one owner gets of `total`, while no other holds any. */
+/** Returns the most that one owner gets of `total` while no other holds a share. */
 export function largestShare(total: number): number {
   return Math.floor(total / 2)
 }
 
-/** Lists the accounts of owners, each once. */
+/** Lists each account of the owners once. */
 export function listOf(owners: Owners): readonly string[] {
   return typeof owners === 'string' ? [owners] : [...new Set(owners)]
 }

@@ -1,13 +1,13 @@
 import { createFairShares } from './fair-shares.ts'
 
-/** Lets owners use a bounded resource by turns. */
+/** A fair queue for a bounded resource. */
 export interface FairTurns {
   /**
    * Takes a turn of `owner`, and returns the function that ends it. Returns null if it would hold more than remains free, or is already
    * waiting.
    */
   take(owner: string): (() => void) | null
-  /** Waits for a turn. Rejects with the reason of `signal` when that aborts first, and at once if too many wait already. */
+  /** Waits for a turn. Rejects with the reason of `signal` if that aborts first, and at once if too many are already waiting. */
   wait(owner: string, signal: AbortSignal): Promise<() => void>
   /** Counts turns that are waited for. */
   waiting(): number

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { createRecentProjects } from './project-turns.ts'
 
-/** How much flows in all: bytes in each round of the event loop, or in each second. */
+/** The total rate, as bytes per round of the event loop, or per second. */
 export type FlowPace = { bytesPerRound: number } | { bytesPerSecond: number }
 
 /** The bytes that can flow now. */
@@ -9,11 +9,11 @@ export interface FlowBudget {
   hasRoom(): boolean
   /** Takes bytes for a project, even more than are left. A negative number returns them. */
   spend(sizeBytes: number, project: string): void
-  /** Calls back once there is room. */
+  /** Requests a callback once bytes can flow. */
   wake(): void
-  /** Calls `next` once the turn that has just begun has done what it can do without waiting. */
+  /** Calls `next` once the current turn has done everything that it can do without waiting. */
   afterTurn(next: () => void): void
-  /** Notes that a project uses the event loop for something else than bytes. */
+  /** Notes that a project uses the event loop for something other than bytes. */
   note(project: string): void
 }
 
@@ -41,7 +41,7 @@ class RoundBudget implements FlowBudget {
   #leftBytes: number
   #usedBytes = 0
   #workMs = 0
-  /** Rest that is due, in milliseconds. */
+  /** Remaining rest in milliseconds. */
   #dueMs = 0
   #isContended = false
   #isCounting = false
@@ -75,7 +75,7 @@ class RoundBudget implements FlowBudget {
   afterTurn(next: () => void): void {
     const { clock } = this.#options
     const begunAt = clock.now()
-    // A tick that a microtask asks for comes after all microtasks, so after what the turn does before it waits.
+    // A tick from a microtask runs after all microtasks, and so after the turn's work before its first wait.
     queueMicrotask(() =>
       process.nextTick(() => {
         this.#workMs += clock.now() - begunAt
@@ -116,7 +116,7 @@ class RoundBudget implements FlowBudget {
   }
 }
 
-/** Lets bytes through by time. */
+/** Limits bytes over time. */
 class TimeBudget implements FlowBudget {
   readonly #bytesPerSecond: number
   readonly #options: FlowBudgetOptions
@@ -176,7 +176,7 @@ export const BYTES_PER_MS = 512 * 1024
  * that, because front, agent and the commands of boxes compete for these as well.
  */
 export const REST = availableParallelism() <= 2 ? 15 : 7
-/** Also where a single turn took long. */
+/** Also applies if a single turn took long. */
 const REST_MAX_MS = 100
 /** How long a project counts as present after its request. Longer than most commands take. */
 const PRESENT_MS = 250

@@ -4,15 +4,15 @@ import { createRotation, type FlowOwner, type Rotation } from './rotation.ts'
 import type { Valve } from './valve.ts'
 
 /**
- * Lets streams flow by turns of their owners: projects take turns, the boxes of each, and the streams of each box. However much some
- * bring, and in however many streams, the others wait for no more than one turn of each project.
+ * A fair queue of streams by owner. Projects take turns, then the boxes of each, then the streams of each box. No matter how much data and
+ * how many streams a project has, the others wait for at most one turn of each project.
  */
 export interface FlowTurns {
-  /** Adds a stream, which flows until it has used up what its project may have at once. */
+  /** Adds a stream. It flows freely until its project has used up its allowance. */
   open(owner: FlowOwner, valve: Pick<Valve, 'hold' | 'release'>): Flow
   /**
-   * Notes that a project asks for something else than bytes. For a quarter of a second the bytes of other projects then leave it most of the
-   * event loop.
+   * Notes that a project uses the event loop for something other than bytes. For a quarter of a second the bytes of other projects then
+   * leave it most of the event loop.
    */
   note(project: string): void
 }
@@ -40,7 +40,7 @@ export interface FlowTurnsOptions {
   clock?: { now(): number }
 }
 
-/** Creates turns. A piece counts as 16 KiB more than it is long, for what handling even a byte costs. */
+/** Creates a fair queue. A piece counts as 16 KiB more than its length, because handling even a byte has that cost. */
 export function createFlowTurns({ pace, allowance, clock = performance }: FlowTurnsOptions): FlowTurns {
   const allowances = createBuckets({ ...allowance, clock })
   const waiting = createRotation<Turn>()
@@ -143,7 +143,7 @@ class TurnFlow implements Flow, Turn {
     return this.#parts.waiting.size === 0 && this.#parts.budget.hasRoom()
   }
 
-  /** Pays with what is left of its turns, or with what its project may have without any. Returns what is still to be paid. */
+  /** Pays with the rest of its turns, or with the project's allowance. Returns the unpaid rest. */
   #unpaidOf(cost: number): number {
     const { allowances, budget } = this.#parts
     const { project } = this.owner
@@ -163,7 +163,7 @@ class TurnFlow implements Flow, Turn {
 /** Bytes that flow in a round of the event loop. Takes about half a millisecond. */
 export const ROUND_BYTES = 512 * 1024
 
-/** Creates turns of an event loop: bytes flow as fast as that goes, by so much in a round of it. */
+/** Creates the fair queue of an event loop, in which bytes flow as fast as the loop allows, by a fixed amount per round. */
 export function createLoopTurns(): FlowTurns {
   return createFlowTurns({
     pace: { bytesPerRound: ROUND_BYTES },
@@ -177,7 +177,7 @@ export function createLoopTurns(): FlowTurns {
  */
 export const LOOP_TURNS: FlowTurns = createLoopTurns()
 
-/** Returns what opens streams of an owner in the turns of this process's event loop. */
+/** Returns a function that opens an owner's streams in the fair queue of this process's event loop. */
 export function inLoopTurns(owner: FlowOwner): OpenFlow {
   return (valve) => LOOP_TURNS.open(owner, valve)
 }

@@ -1,6 +1,6 @@
 import type { HealthFault } from './schemas/health.ts'
 
-/** Formats faults for the health report: as lines for people, and in parts for programs. */
+/** Formats faults for the health report, as lines for people, and in parts for programs. */
 export function viewFaults(faults: readonly HealthFault[]): { errors: string[]; problems: HealthFault[] } {
   return { errors: faults.map(lineOf), problems: faults.map((fault) => ({ ...fault })) }
 }

@@ -4,8 +4,8 @@ import { takeRandomBytes } from './random-bytes.ts'
 export type IdPrefix = 'box' | 'vol' | 'snp' | 'bak' | 'bas' | 'exe' | 'ses' | 'opr' | 'evt' | 'tok' | 'req'
 
 /**
- * Creates an identifier: prefix, `_`, 26 lower-case Crockford base32 characters: 48 bits of milliseconds, then 80 random bits, so
- * that identifiers sort by time (the layout of ULID).
+ * Creates an identifier in the layout of ULID: prefix, `_`, and 26 lower-case Crockford base32 characters. They encode 48 bits of
+ * milliseconds, then 80 random bits, so that identifiers sort by time.
  */
 export function newId(prefix: IdPrefix, nowMs: number): string {
   return `${prefix}_${encodeTime(nowMs)}${encodeRandom(takeRandomBytes(16))}`
@@ -20,7 +20,7 @@ export function newIdOfCell(prefix: IdPrefix, nowMs: number, cell: string): stri
   return id.slice(0, MARK_AT) + markOf(cell) + id.slice(MARK_AT + MARK_LENGTH)
 }
 
-/** Returns true for an identifier as a cell of this number makes them. */
+/** Returns true for an identifier in the form that a cell of this number creates. */
 export function isOfCell(id: string, cell: string): boolean {
   return id.slice(MARK_AT, MARK_AT + MARK_LENGTH) === markOf(cell)
 }

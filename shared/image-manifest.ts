@@ -8,7 +8,7 @@ export const partSchema = z.looseObject({
   annotations: z.record(z.string(), z.string()).nullish(),
 })
 
-/** The images of an index, which may be indexes themselves. */
+/** The images of an index, which may themselves be indexes. */
 export const indexSchema = z.looseObject({ manifests: z.array(partSchema).max(1000) })
 
 const LAYERS_MAX = 512
@@ -16,7 +16,7 @@ const LAYERS_MAX = 512
 /** The layers of an image, lowest first. */
 export const manifestSchema = z.looseObject({ layers: z.array(partSchema).max(LAYERS_MAX) })
 
-/** The digests and sizes of an image in a registry, whose parts may not be here yet. */
+/** The digests and sizes of an image in a registry, whose parts may not be downloaded yet. */
 export const remoteManifestSchema = z.looseObject({
   mediaType: z.string().default('application/vnd.oci.image.manifest.v1+json'),
   config: partSchema.extend({ size: z.int().min(0) }),
@@ -29,7 +29,7 @@ export const IMAGE_LIMITS = {
   shape: { fields: 8_192, values: 16_384 },
 }
 
-/** Returns true if a part may be an image that runs on Linux. Indexes also list attestations, such as of its build. */
+/** Returns true if a part may be an image that runs on Linux. Indexes also list attestations, for example of its build. */
 export function isRunnable({ platform, annotations }: ImagePart, architecture: string): boolean {
   if (annotations?.['vnd.docker.reference.type'] !== undefined) return false
   return platform === undefined || (platform.os === 'linux' && platform.architecture === architecture)

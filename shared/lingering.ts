@@ -11,7 +11,7 @@ export interface Lingerer {
   release(): void
 }
 
-/** Keeps what ended commands leave open, a bounded number that owners share. */
+/** Keeps the open streams of ended commands, in a bounded number that owners share. */
 export interface Lingering {
   readonly size: number
   /** Keeps it until it is closed. Streams that are open a moment later count against their owners. */
@@ -60,7 +60,7 @@ export function createLingering(most: number, onReleased: () => void = () => und
         remove(lingerer)
         onReleased()
       })
-      // Most are closed already, and so by then they are gone.
+      // Most are closed already, and are therefore gone by then.
       setImmediate(releaseExcess)
     },
     releaseAll: () => {

@@ -43,7 +43,7 @@ export function shareRuns(work: () => Promise<unknown>): () => Promise<void> {
 
 /** Runs at most `limit` pieces of work at once. The others wait. Owners take turns, and the work of one owner runs in order. */
 export interface Limiter {
-  /** All that name no owner are of one. */
+  /** All work without an owner shares one. */
   run<T>(work: () => Promise<T>, owner?: string): Promise<T>
 }
 

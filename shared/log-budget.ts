@@ -27,7 +27,7 @@ export function createLineBudget({ now }: { now(): number }): LineBudget {
   }
 }
 
-/** Writes a line on account of `key`, unless that has no more to spare. Without a budget none is left out. */
+/** Writes a line for `key` if its budget allows that. Without a budget it omits none. */
 export function logBounded(
   key: string,
   lines: LineBudget | undefined,

@@ -14,7 +14,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 export interface JsonLoggerOptions {
   level: LogLevel
-  /** Takes one line without its line feed. */
+  /** Receives one line without its line feed. */
   write(line: string): void
   /** Milliseconds since the epoch. */
   now(): number

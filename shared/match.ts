@@ -73,6 +73,6 @@ function groupByLength(operations: readonly Operation[]): ReadonlyMap<number, Ro
   return Map.groupBy(routes, (route) => route.segments.length)
 }
 
-/** More than any route has, so that a path of thousands is not looked at. */
+/** More than any route has, so that a path with thousands is never scanned. */
 const SEGMENTS_MAX = 64
 const ROUTES_BY_LENGTH = groupByLength(OPERATIONS)

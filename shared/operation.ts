@@ -16,16 +16,16 @@ export type Owner = 'box' | 'volume' | 'operation' | 'project' | 'fleet' | 'any'
 export interface Operation {
   id: string
   method: Method
-  /** A template: `{param}` matches one whole segment. */
+  /** A template. `{param}` matches one whole segment. */
   path: string
   owner: Owner
   /** Action and object, at most eight words, without a full stop. */
   summary: string
   /** Sentences that follow the summary in the documents, or null for none. */
   details: string | null
-  /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
+  /** Null if no token is needed, though a client can send one. `any` means a valid token with any permissions. */
   permission: Permission | 'any' | null
-  /** True: only for tokens of all projects (`*`), since it concerns what projects share. */
+  /** True if it needs a token of all projects (`*`), because it concerns resources that projects share. */
   ofAllProjects: boolean
   /** Effect of a broken, expired or revoked token on an operation that needs none: `ignored` treats it as absent. */
   badToken: 'refused' | 'ignored'
@@ -58,7 +58,7 @@ export interface Operation {
   errors: readonly ErrorCode[]
 }
 
-/** Defines a row of the table, with defaults for the fields left out. */
+/** Defines a row of the table, with defaults for omitted fields. */
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
   const defaults: Defaults = {
     details: null,
@@ -102,12 +102,12 @@ interface Defaults {
   errors: readonly ErrorCode[]
 }
 
-/** Returns true if a function cannot carry the operation, so that a ticket may be issued for it (docs/access.md). */
+/** Returns true if a function cannot carry the operation, so that clients can get a ticket for it (docs/access.md). */
 export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }
 
-/** Returns true if the answer may be of any length: bytes, or a stream of events. */
+/** Returns true if the answer can have any length, as bytes or a stream of events. */
 export function answersBytes({ bytesOut }: Operation): boolean {
   return bytesOut !== null
 }
@@ -117,7 +117,7 @@ export function opensByTicket(operation: Operation): boolean {
   return operation.ofLink !== false || takesTicket(operation)
 }
 
-/** Returns true if the operation changes anything, as a command over a WebSocket does, though that is a GET. */
+/** Returns true if the operation changes anything, including a command over a WebSocket, although that is a GET. */
 export function isMutation({ method, transport }: Operation): boolean {
   return method !== 'GET' || transport === 'websocket'
 }

@@ -1,4 +1,4 @@
-/** Runs work of projects in turns, so that none waits behind all that another has asked for. */
+/** Runs work in a fair queue of projects, so that no project waits for all work of another. */
 export interface ProjectTurns {
   /** Waits for a turn of `project`, then runs `work`. The turn ends with it, or after 50 ms, so that hanging work delays no other. */
   run<T>(project: string, work: () => Promise<T>): Promise<T>
@@ -7,22 +7,22 @@ export interface ProjectTurns {
 /** Remembers the projects that have recently asked for a turn of any kind, at most the last `RECENT_MAX`. */
 export interface RecentProjects {
   note(project: string): void
-  /** Counts those beside `project`. */
+  /** Counts the projects other than `project`. */
   others(project: string): number
 }
 
 export interface ProjectTurnsOptions {
-  /** Turns at once, ≥ 1. */
+  /** Concurrent turns, ≥ 1. */
   atOnce: number
   /** Length of a pause, as a multiple of the turn before it. Default: 1. */
   pause?: number
-  /** Default: one for all turns of this process. */
+  /** Default: one shared by all queues of this process. */
   recent?: RecentProjects
 }
 
-/** Creates the knowledge of who is there, which keeps each for `keepMs` after it has asked. */
+/** Creates a list of present projects, which keeps each for `keepMs` after its last request. */
 export function createRecentProjects(keepMs = RECENT_MS): RecentProjects {
-  // The one that asked longest ago first.
+  // Least recent first.
   const asked = new Map<string, number>()
   const forget = (): void => {
     const since = performance.now() - keepMs
@@ -54,7 +54,7 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   const { atOnce, pause: pauseTurns = 1, recent = RECENT } = options
   const running = new Map<string, number>()
   const pausing = new Set<string>()
-  // Sets, since the first of an array of thousands is taken by moving all others.
+  // Sets, because taking the first of an array of thousands moves all others.
   const waiting = new Map<string, Set<() => void>>()
   let total = 0
 
@@ -75,7 +75,7 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
       const [next] = queue
       if (next) queue.delete(next)
       waiting.delete(project)
-      // Behind the others.
+      // Goes behind the others.
       if (queue.size > 0) waiting.set(project, queue)
       change(project, 1)
       next?.()

@@ -5,7 +5,7 @@ import type { FlowOwner } from './rotation.ts'
 export interface PulledFlow {
   /** Counts a piece, and resolves in the turn in which the caller can handle it. Returns null if that is now. */
   take(sizeBytes: number): Promise<void> | null
-  /** Ends the stream. A `take` that waits resolves, and others may use the rest of its turn. A second call does nothing. */
+  /** Ends the stream. A waiting `take` resolves, and others can use the rest of its turn. A second call does nothing. */
   close(): void
 }
 
@@ -14,7 +14,7 @@ export function openPulled(owner: FlowOwner, turns: FlowTurns = LOOP_TURNS): Pul
   return pulled((valve) => turns.open(owner, valve))
 }
 
-/** Returns a flow that is pulled, of one that `open` opens. */
+/** Returns a pulled flow on top of a flow that `open` opens. */
 export function pulled(open: OpenFlow): PulledFlow {
   let waiting: PromiseWithResolvers<void> | null = null
   let isOver = false
@@ -44,8 +44,8 @@ export function pulled(open: OpenFlow): PulledFlow {
 }
 
 /**
- * Passes pieces on by turns of their owner, cut to 256 KiB each without a copy. Ends its part in the turns with the source, with an error of
- * that, and as soon as the reader leaves, also in the middle of a wait.
+ * Passes pieces on in the turns of their owner, cut to 256 KiB each without a copy. Leaves the queue when the source ends or fails, and as
+ * soon as the reader leaves, even during a wait.
  */
 export function piecesByTurns(
   pieces: AsyncIterable<Uint8Array>,

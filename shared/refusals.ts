@@ -1,9 +1,12 @@
 import { type CodeOf, ServiceError, type ServiceErrorOptions } from './errors.ts'
 
-/** Codes of refusals whose cause a client or the operator can remove, other than by a right or a quota. */
+/** Codes of refusals whose cause a client or the operator can remove, except by a permission or a quota. */
 type RefusalCode = CodeOf<409 | 412 | 413 | 429 | 507>
 
-/** Refuses for the state of things: `why` names the field or thing and its limit, `wayOut` says what to do about it. Sentences. */
+/**
+ * Creates a refusal because of a resource's state. `why` names the field or resource and its limit, and `wayOut` says how to resolve it.
+ * Both are sentences.
+ */
 export function refusal(
   code: RefusalCode,
   [why, wayOut]: readonly [why: string, wayOut: string],
@@ -12,12 +15,18 @@ export function refusal(
   return new ServiceError(code, `${why} ${wayOut}`, options)
 }
 
-/** Refuses for want of a right: `why` names the field, permission or scope and its limit, `wayOut` says how to get it. Sentences. */
+/**
+ * Creates a refusal because of a missing permission. `why` names the field, permission or scope and its limit, and `wayOut` says how to get
+ * it. Both are sentences.
+ */
 export function permissionDenied(why: string, wayOut: string): ServiceError {
   return new ServiceError('permission_denied', `${why} ${wayOut}`)
 }
 
-/** Refuses what a quota or bound leaves no room for: `why` names it, its limit and its use, `wayOut` says how to make room. Sentences. */
+/**
+ * Creates a refusal because of a quota or bound. `why` names it, its limit and its use, and `wayOut` says how to free capacity. Both are
+ * sentences.
+ */
 export function quotaExceeded(why: string, wayOut: string, cause?: unknown): ServiceError {
   return new ServiceError('quota_exceeded', `${why} ${wayOut}`, cause === undefined ? {} : { cause })
 }

@@ -1,6 +1,6 @@
 /**
- * Names by which Linux systems call the machine itself, or what it does not address one by one, in /etc/hosts (Debian, Fedora, SUSE, systemd). A
- * box of such a name would answer in the place of each box of its project.
+ * Names by which Linux systems address the machine itself or groups of machines in /etc/hosts (Debian, Fedora, SUSE, systemd). A box with
+ * such a name would answer for every box of its project.
  */
 export const RESERVED_HOST_NAMES: ReadonlySet<string> = new Set([
   ...['localhost', 'localhost4', 'localhost6', 'localdomain', 'loopback', 'broadcasthost'],

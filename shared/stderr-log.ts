@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs'
 import { createJsonLogger, type Logger } from './log.ts'
 
 /**
- * Returns a function that writes log lines to stderr. In the journal of systemd, whose stream JOURNAL_STREAM names, each gets its
+ * Returns a function that writes log lines to stderr. In the journal of systemd, whose stream JOURNAL_STREAM names, each line gets its
  * priority as a prefix (sd-daemon(3)), so that `journalctl -p warning` finds it.
  */
 export function createStderrWriter(): (line: string) => void {

@@ -32,7 +32,9 @@ export function validateRequest(operation: Operation, raw: RawInput): Input {
   return { params: params as Record<string, string>, query: query as Record<string, unknown>, body }
 }
 
-/** Parses what came apart from a request, such as a message. @throws ServiceError `invalid_request`, with a pointer to each fault */
+/**
+ * Parses input that arrives outside of a request, such as a message. @throws ServiceError `invalid_request`, with a pointer to each fault
+ */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const faults: FieldFault[] = []
   const parsed = parse(schema, value, { prefix: '', faults })
@@ -40,7 +42,7 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   return parsed as z.output<Schema>
 }
 
-/** Returns the error for `faults`, with a sentence about the first and all as a list. */
+/** Returns the error for `faults`. A sentence describes the first one, and a list has all. */
 export function invalidRequest(faults: FieldFault[]): ServiceError {
   const first = faults[0]
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''

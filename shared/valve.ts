@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 /** Lets a stream flow while no reason holds it. Several reasons can hold it independently. */
 export interface Valve {
   readonly stream: Readable
-  /** Pauses the stream until all reasons to hold it are gone. */
+  /** Pauses the stream until no reason to hold it is left. */
   hold(reason: HoldReason): void
   /** Ends a hold, or does nothing if there is none. */
   release(reason: HoldReason): void

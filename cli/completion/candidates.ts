@@ -57,7 +57,7 @@ function positionalsOf(before: readonly string[], verbs: readonly Told[]): { wor
   return { words, flag }
 }
 
-/** Returns the flag in full, where it waits for a value. */
+/** Returns the full flag if it waits for a value. */
 function flagOf(text: string, flags: readonly string[]): string | null {
   return flags.find((each) => each.includes('<') && each.split(/[ ,]+/).includes(text)) ?? null
 }
@@ -93,7 +93,7 @@ function longFlags(flags: readonly string[]): string[] {
 }
 
 const GLOBAL = ['--context <context>', '-p, --project <project>', '-o, --output <format>', '--help']
-/** Names of arguments and values that are the names of something. */
+/** Names of arguments and values that name a resource. */
 const NAMED: ReadonlySet<string> = new Set([
   'box',
   'volume',

@@ -16,7 +16,7 @@ export const COMPLETION = {
   operations: [],
 } as const
 
-/** Returns the completion of a shell, which asks this program for the words that may come next. @throws UsageError for another shell */
+/** Returns the completion script of a shell, which asks this program for the candidates. @throws UsageError for another shell */
 export function completionScript(shell: string): string {
   const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
   if (script === undefined) throw new UsageError('<shell>: must be bash, zsh or fish.')

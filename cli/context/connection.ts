@@ -12,20 +12,20 @@ export interface Connection {
   token(): string | null
   /** The login that the command uses. Null for an address from the environment and for the service of this host. */
   context: string | null
-  /** Null: none was named. */
+  /** Null if none is named. */
   project: string | null
   /** The box of the directory, which `.` refers to. Null if none is named. */
   box: string | null
-  /** The choices of a `.boxyard` file, which the user may not have read. Null: there is no file. */
+  /** The choices of a `.boxyard` file, which the user may not have read. Null without a file. */
   chosen: FileChoice | null
-  /** `.boxyard` files that were passed over, since other users own them. */
+  /** Skipped `.boxyard` files of other users. */
   ignored: readonly string[]
 }
 
-/** A `.boxyard` file, and what it chose. */
+/** A `.boxyard` file and its choices. */
 export interface FileChoice {
   path: string
-  /** Whether the context is the file's, and not the one that commands elsewhere are for. */
+  /** Whether the context comes from the file, and differs from the context of commands elsewhere. */
   hasContext: boolean
   hasProject: boolean
 }
@@ -67,7 +67,7 @@ export function findConnection(flags: ConnectionFlags, environment: NodeJS.Proce
   }
 }
 
-/** Reads and checks the names that flags and environment give. @throws UsageError */
+/** Reads and checks the names in flags and environment. @throws UsageError */
 function namesGiven(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
@@ -98,7 +98,7 @@ interface AddressChoice {
   isFlag: boolean
 }
 
-/** Returns the address, and the token that belongs to it. @throws UsageError for a token whose address is not known */
+/** Returns the address and its token. @throws UsageError for a token without a known address */
 function addressOf(
   { url, login, name, isFlag }: AddressChoice,
   environment: NodeJS.ProcessEnv,
@@ -127,7 +127,7 @@ function localService(environment: NodeJS.ProcessEnv, token: string | undefined)
   }
 }
 
-/** Where a front that listens at `address` is reached from this host. */
+/** Returns the host at which this machine reaches a front that listens at `address`. */
 function hostOf(address: string): string {
   if (['', '0.0.0.0', '::'].includes(address)) return '127.0.0.1'
   return address.includes(':') ? `[${address}]` : address

@@ -38,5 +38,5 @@ function argumentAt(shape: string, index: number): string {
 const BOXES: ReadonlySet<string> = new Set(['box'])
 /** Argument that names the source of a fork, which can be a snapshot of a box. */
 const SOURCE = 'source'
-/** Names of arguments that may be `BOX:PATH`. */
+/** Names of arguments that can be `BOX:PATH`. */
 const PATHS: ReadonlySet<string> = new Set(['path', 'box:path', 'box:dir'])

@@ -14,9 +14,9 @@ export interface DirectoryDefaults {
 
 /** The `.boxyard` file that a directory is under. */
 export interface DirectoryFile extends DirectoryDefaults {
-  /** Null: there is none. */
+  /** Null if there is none. */
   path: string | null
-  /** Files that were passed over, since other users own them. */
+  /** Skipped files of other users. */
   ignored: readonly string[]
 }
 
@@ -71,7 +71,7 @@ function readTable(path: string): Record<string, unknown> {
   try {
     return parse(text)
   } catch (error) {
-    // Its other lines show the file.
+    // Its other lines could reveal the file.
     const [reason = ''] = error instanceof Error ? error.message.split('\n') : []
     throw new UsageError(`${path}: ${reason}`)
   }

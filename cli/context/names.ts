@@ -1,14 +1,14 @@
 import { UsageError } from '../output/failures.ts'
 
 /**
- * Checks the name of a project, as the service takes it (shared/schemas/common.ts), or `-` for all. `source` is where it was read, such as
- * `--project`. @throws UsageError
+ * Checks the name of a project by the service's rule (shared/schemas/common.ts), or accepts `-` for all. `source` is where it came from,
+ * such as `--project`. @throws UsageError
  */
 export function checkProjectName(name: string, source: string): string {
   return name === ALL_PROJECTS ? name : checkName(name, source)
 }
 
-/** Checks the name or the id of a box. `source` is where it was read. @throws UsageError */
+/** Checks the name or the id of a box. `source` is where it came from. @throws UsageError */
 export function checkBoxName(name: string, source: string): string {
   return BOX_ID.test(name) ? name : checkName(name, source)
 }

@@ -5,7 +5,7 @@ import { parse, stringify } from 'smol-toml'
 
 /** A service that a user has logged in to, or the service of this host. */
 export interface StoredContext {
-  /** Left out: the service of this host, whose token is read where it is. */
+  /** Absent for the service of this host, whose token is read from its file. */
   url?: string | undefined
   token?: string | undefined
   project?: string | undefined

@@ -4,7 +4,7 @@ import { fillPath } from '../../sdk/typescript/src/path-parameters.ts'
 import type { OpenedBox } from '../context/box-host.ts'
 import { getQuickly } from '../context/quick-get.ts'
 
-/** A user of a box, as far as an SSH server needs to know it. */
+/** A user of a box, with the fields that an SSH server needs. */
 export interface BoxAccount {
   uid: number
   gid: number

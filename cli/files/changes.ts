@@ -4,7 +4,7 @@ import type { Exclusion } from './local-tree.ts'
 
 /** Reports changes below a directory. */
 export interface Changes {
-  /** Resolves once something has changed since the last call, and a moment more, in which others come. */
+  /** Resolves once something has changed since the last call, plus a moment for further changes. */
   next(): Promise<void>
   close(): Promise<void>
 }

@@ -39,7 +39,7 @@ export async function differingFiles(
   return differing
 }
 
-/** Whether a path is the one of a sparse file, whose record has lost bytes that are not UTF-8. */
+/** Returns whether a path is the sparse file's, whose record has lost bytes that are not UTF-8. */
 function isNamed(path: string, recorded: string): boolean {
   return Buffer.from(bytesOfText(path)).toString() === recorded
 }

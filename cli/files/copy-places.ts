@@ -5,11 +5,11 @@ export interface CopySource {
   kind: 'file' | 'directory' | 'symlink'
   /** The name that it gets in a directory. */
   name: string
-  /** `DIR/.` copies what is in the directory, and not the directory. */
+  /** `DIR/.` copies the contents of the directory, without the directory. */
   isContents: boolean
 }
 
-/** Where the user wants a copy. */
+/** The user's destination of a copy. */
 export interface CopyTarget {
   /** Without slashes at its end. */
   path: string
@@ -18,19 +18,19 @@ export interface CopyTarget {
   endsInSlash: boolean
 }
 
-/** Where a copy is made. */
+/** The resolved destination of a copy. */
 export interface CopyPlace {
   path: string
-  /** Whether missing directories above it are made. */
+  /** Whether to create missing directories above it. */
   parents: boolean
-  /** Whether it is a name in a directory that exists, where a link may have it. */
+  /** Whether it is a name in an existing directory, where a link may have that name. */
   isName: boolean
 }
 
 /**
- * Decides where a copy is made, as `docker cp` does: a directory that exists receives the source under its name, or its contents for
- * `DIR/.`. Unlike there, a slash at the end makes a missing directory for files, links and several sources. A pure function.
- * @throws UsageError for several sources without a directory, and Error for a directory in the place of something else
+ * Decides where to put a copy, as `docker cp` does. An existing directory receives the source under its name, or its contents for `DIR/.`.
+ * Unlike `docker cp`, a final slash creates a missing directory for files, links and several sources. A pure function.
+ * @throws UsageError for several sources without a directory, and Error for a directory in place of something else
  */
 export function copyPlaceOf(source: CopySource, target: CopyTarget, isOneOfSeveral: boolean): CopyPlace {
   const { path, kind, endsInSlash } = target

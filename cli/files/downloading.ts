@@ -14,10 +14,10 @@ import { withTemporaryBeside } from './temporary.ts'
 export interface Saving {
   /** Permission bits that the box reported. */
   mode: number
-  /** Keeps set-user-id, set-group-id and sticky bits, and those that the umask takes away. */
+  /** Keeps set-user-id, set-group-id and sticky bits, and the bits that the umask removes. */
   preserves: boolean
   meter: Meter
-  /** Called for each device, FIFO or socket that came, which is left out. */
+  /** Called for each device, FIFO or socket in the copy, which it omits. */
   onLeftOut?(path: string, kind: string): void
 }
 
@@ -52,7 +52,7 @@ export async function saveLink(path: string, text: string): Promise<void> {
 /** Unpacks a tar as a local directory, which appears once it is complete. Into an existing directory, moves each entry this way. */
 export async function saveTree(path: string, archive: ReadableStream<Uint8Array>, saving: Saving): Promise<void> {
   const target = resolve(path)
-  // Into a directory that is there, such as the user's home, whose own directory may be none to write in.
+  // Into an existing directory. Its parent may not be writable, as for the user's home directory.
   const isInto = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true
   await withTemporaryBeside(isInto ? join(target, 'copy') : target, async (temporary) => {
     // Accessible only to the user. No program in it can run before the modes are right.
@@ -89,7 +89,7 @@ function cleanTree(root: string, directory: string, saving: Pick<Saving, 'preser
   }
 }
 
-/** Does `work` in a directory that its own mode may forbid to enter or to change. */
+/** Does `work` in a directory whose own mode may forbid entering or changing it. */
 function withEntry(path: string | Buffer, mode: number, work: () => void): void {
   const isOpen = (mode & 0o700) === 0o700
   if (!isOpen) chmodSync(path, mode | 0o700)
@@ -97,7 +97,7 @@ function withEntry(path: string | Buffer, mode: number, work: () => void): void 
   if (!isOpen) chmodSync(path, mode)
 }
 
-/** Moves all that is in a directory into another, whose own directories stay, and take the modes of those that come. */
+/** Moves all entries of a directory into another. Existing directories there stay, and get the modes of the moved ones. */
 function mergeInto(from: string, to: string): void {
   for (const entry of readdirSync(systemPath(from), { withFileTypes: true, encoding: 'buffer' })) {
     const name = textOfBytes(entry.name)
@@ -119,7 +119,7 @@ function modeHere({ mode, preserves }: Pick<Saving, 'mode' | 'preserves'>): numb
   return preserves ? mode & 0o7777 : mode & 0o777 & ~currentUmask()
 }
 
-/** Reads the umask, which is had only by setting another one. */
+/** Reads the umask, which is only possible by setting another one. */
 function currentUmask(): number {
   const mask = process.umask(0o077)
   process.umask(mask)

@@ -4,7 +4,7 @@ import ignore from 'ignore'
 import type { Exclusion } from './local-tree.ts'
 import { readRegularFile } from './regular-file.ts'
 
-/** Makes the exclusion that patterns and the `.boxyardignore` of a directory say, both as in a `.gitignore`. */
+/** Creates the exclusion from patterns and the `.boxyardignore` of a directory, both in the form of a `.gitignore`. */
 export function exclusionOf(directory: string, patterns: readonly string[]): Exclusion {
   const file = join(directory, '.boxyardignore')
   const lines = existsSync(file) ? readRegularFile(file).split(/\r?\n/) : []

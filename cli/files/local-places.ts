@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path'
 import { bytesOfText, isText } from '../../sdk/typescript/src/byte-names.ts'
 import type { CopySource, CopyTarget } from './copy-places.ts'
 
-/** Something of this machine that is copied. */
+/** A local source of a copy. */
 export interface LocalSource extends CopySource {
   path: string
   /** Null for a source that reports no length, such as a pipe, and for special files. */
@@ -11,7 +11,7 @@ export interface LocalSource extends CopySource {
 }
 
 /**
- * Describes a source of this machine. Follows a link if `follows` is set, if the path ends with a slash, or below `/dev` and `/proc`.
+ * Describes a local source. Follows a link if `follows` is set, if the path ends with a slash, or below `/dev` and `/proc`.
  * @throws Error of the system if there is no such file
  */
 export function localSourceOf(path: string, follows: boolean): LocalSource {
@@ -25,7 +25,7 @@ export function localSourceOf(path: string, follows: boolean): LocalSource {
   }
 }
 
-/** Describes where something of a box is copied to. @throws Error for a link to nothing with a slash at its end */
+/** Describes the local destination of a copy from a box. @throws Error for a link to nothing with a slash at its end */
 export function localTargetOf(path: string): CopyTarget {
   const bare = path.replace(/(?<=.)\/+$/, '')
   const endsInSlash = bare !== path || path === '/'

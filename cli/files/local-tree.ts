@@ -26,12 +26,12 @@ export interface ScanOptions {
   isExcluded?: Exclusion
   /** Maximum number of entries. Each takes about 300 bytes of memory. Default: 1,000,000. */
   most?: number
-  /** Called for what is neither file, directory nor link, which is left out. */
+  /** Called for what is neither file, directory nor link. The scan omits it. */
   onLeftOut?(path: string, kind: string): void
 }
 
 /**
- * Lists all files below a directory, each directory before its entries. Lets other work of the program run between two directories.
+ * Lists all files below a directory, each directory before its entries. Yields to other work of the program between two directories.
  * @throws UsageError beyond `most` entries
  */
 export async function scanTree(

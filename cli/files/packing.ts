@@ -9,10 +9,10 @@ export interface Packing {
   /** The directory of this machine that the entries are below. */
   root: string
   entries: readonly LocalEntry[]
-  /** Stands before the path of each, such as `tree/`. */
+  /** Prefix of each path, such as `tree/`. */
   prefix?: string
   ownerOf(path: string): Owner
-  /** Called for each file that is gone by now, or no regular file any more, which is left out. */
+  /** Called for each file that is gone or no longer a regular file. The tar omits it. */
   onGone?(path: string): void
 }
 
@@ -90,5 +90,5 @@ const READ_BYTES = 1024 * 1024
 const END_BYTES = 1024
 /** The unit of `blocks`. */
 const STAT_BLOCK_BYTES = 512
-/** A file with fewer bytes of holes is sent as it is read. */
+/** A file with fewer bytes of holes is sent as a plain file. */
 const HOLES_BYTES = 1024 * 1024

@@ -4,8 +4,8 @@ import { UsageError } from '../output/failures.ts'
 import { systemPath } from './local-places.ts'
 
 /**
- * Reads a text file that a checkout may have brought, of at most 64 KiB. Never waits for a FIFO and never opens a device.
- * @throws UsageError for what is not a file, and for one that is larger
+ * Reads a text file of at most 64 KiB that a checkout may have brought. Never waits for a FIFO and never opens a device.
+ * @throws UsageError if it is not a file, or larger
  */
 export function readRegularFile(path: string): string {
   if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file.`)

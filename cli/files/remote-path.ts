@@ -19,7 +19,7 @@ export function remotePathOf(text: string): RemotePath | null {
   return box === undefined ? null : { box, path }
 }
 
-/** Reads `BOX:PATH`. @throws UsageError for what is none */
+/** Parses `BOX:PATH`. @throws UsageError for any other text */
 export function requireRemotePath(text: string): RemotePath {
   const remote = remotePathOf(text)
   if (remote === null) throw new UsageError(`"${text}" is not BOX:PATH.`)
@@ -31,13 +31,13 @@ export async function absolutePathIn(box: BoxHandle, path: string): Promise<stri
   if (path.startsWith('/')) return path
   const home = await homeIn(box)
   const rest = path.replace(/^~\/?/, '')
-  // Not normalized: a slash or `/.` at the end follows a link there.
+  // Not normalized, because a final slash or `/.` follows a link there.
   return rest === '' ? home : `${home.replace(/\/+$/, '')}/${rest}`
 }
 
 /**
- * Follows the links at the end of a path of a box. Returns where they lead, and what `lstat` says is there, which may be null.
- * @throws Error beyond 40 links, and what `lstat` throws
+ * Follows the links at the end of a path of a box. Returns where they lead, and the result of `lstat` there, which may be null.
+ * @throws Error beyond 40 links, and the errors of `lstat`
  */
 export async function followLinks<T extends { type: string; target: string | null } | null>(
   path: string,
@@ -47,7 +47,7 @@ export async function followLinks<T extends { type: string; target: string | nul
   for (let hops = 0; hops <= LINKS_MAX; hops++) {
     const file = await lstat(at)
     if (file?.type !== 'symlink' || file.target === null) return { path: at, file }
-    // Not normalized: a name before `..` may be a link itself, which only the box's kernel resolves.
+    // Not normalized, because a name before `..` may itself be a link, which only the box's kernel resolves.
     at = file.target.startsWith('/') ? file.target : `${posix.dirname(at)}/${file.target}`
   }
   throw new Error(`${path} leads through more than ${LINKS_MAX} links.`)
@@ -62,7 +62,7 @@ export async function describeRemote(
   return orNull(boxyard.call('statFile', { path: { project, name }, query: pathFields(path) }))
 }
 
-/** Returns what comes of a request for a file, or null where there is no such file. */
+/** Returns the result of a request for a file, or null if there is no such file. */
 export async function orNull<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found

@@ -16,7 +16,7 @@ export async function moveByShortestWay<T>(
   try {
     return await move(createBoxyard({ url, token, tickets: 'always' }).box(box.project, box.name))
   } catch (error) {
-    // A tunnel may lead to the front of another host, whose data address is not here.
+    // A tunnel may lead to the front of another host, whose data address is not on this one.
     if (error instanceof ApiError && !isOfAnother(error)) throw error
     return move(box)
   }

@@ -17,7 +17,7 @@ export async function findData(file: FileHandle, sizeBytes: number): Promise<Dat
   for (let at = 0; at < sizeBytes; ) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, sizeBytes - at), at)
     if (bytesRead === 0) break
-    // A whole piece of zeros is compared at once.
+    // Compares a whole piece with zeros at once.
     if (bytesRead < READ_BYTES || buffer.compare(ZEROS) !== 0)
       for (let from = 0; from < bytesRead; from += GRAIN_BYTES) {
         const length = Math.min(GRAIN_BYTES, bytesRead - from)
@@ -32,7 +32,7 @@ export async function findData(file: FileHandle, sizeBytes: number): Promise<Dat
   return ranges
 }
 
-/** Returns what describes a sparse file in version 1.0 of GNU tar: its name, pax records, and the map before its data. A pure function. */
+/** Returns the headers of a sparse file in version 1.0 of GNU tar: its name, pax records, and the map before its data. A pure function. */
 export function sparseRecords(
   name: string,
   sizeBytes: number,
@@ -56,8 +56,8 @@ export function sparseRecords(
 }
 
 const READ_BYTES = 1024 * 1024
-/** As file systems allocate. */
+/** The allocation unit of file systems. */
 const GRAIN_BYTES = 4096
 const ZEROS = Buffer.alloc(READ_BYTES)
-/** The most pieces that a box takes, as `archive_file_pieces` of its limits. */
+/** The maximum number of pieces that a box accepts, which is `archive_file_pieces` of its limits. */
 const RANGES_MAX = 65_000

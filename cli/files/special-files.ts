@@ -28,7 +28,7 @@ export async function nameSpecialFiles(
     if (KINDS.has(file.type)) onFound(pathOf(file), file.type)
 }
 
-/** Collects what a copy leaves out, and names it on stderr. */
+/** Collects what a copy omits, and names it on stderr. */
 export class LeftOut {
   readonly #paths = new Map<string, string>()
 
@@ -37,7 +37,7 @@ export class LeftOut {
     this.#paths.set(path, kind)
   }
 
-  /** Names what was added since the last call, up to 20 paths. */
+  /** Names the paths added since the last call, up to 20. */
   report(): void {
     const all = [...this.#paths]
     this.#paths.clear()

@@ -17,16 +17,16 @@ export type RemoteTree = ReadonlyMap<string, RemoteEntry>
 
 /** The steps that make a directory of a box the same as a local one. */
 export interface SyncPlan {
-  /** To be sent, each directory before what is in it. */
+  /** Entries to send, each directory before its contents. */
   send: LocalEntry[]
-  /** To be deleted first, since something of another kind comes there. */
+  /** Paths to delete first, because something of another kind will replace them. */
   replace: string[]
   /** Paths to delete at the end, each with everything in it, because they do not exist locally. */
   remove: string[]
 }
 
 export interface PlanOptions {
-  /** Whether what is not here is deleted there. */
+  /** Whether to delete remote files that do not exist locally. */
   removes: boolean
   isExcluded: Exclusion
   /** Paths of files to send although size and time are the same. */

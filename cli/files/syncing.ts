@@ -16,7 +16,7 @@ export interface SyncOptions {
   box: BoxHandle
   /** Directory of this machine. */
   from: string
-  /** Absolute path of the directory in the box, which is made if it is not there. */
+  /** Absolute path of the directory in the box, which is created if it does not exist. */
   to: string
   removes: boolean
   isExcluded: Exclusion
@@ -26,7 +26,7 @@ export interface SyncOptions {
   isTrial: boolean
   /** Called with the number of bytes as they are sent. */
   onBytes(bytes: number): void
-  /** Called in each round for what is neither file, directory nor link, which is left out. */
+  /** Called in each round for what is neither file, directory nor link. The round omits it. */
   onLeftOut(path: string, kind: string): void
 }
 
@@ -49,7 +49,7 @@ export function createSync(options: SyncOptions): Sync {
   return {
     round: async () => {
       const before = known
-      // Forgotten until all went well.
+      // Forgotten until everything succeeded.
       known = null
       const listing = before ?? readRemote(options)
       const [local, tree] = await Promise.all([scanTree(options.from, options), listing])
@@ -69,7 +69,7 @@ async function findDiffering(options: SyncOptions, local: readonly LocalEntry[])
 
 interface KnownTree {
   entries: Map<string, RemoteEntry>
-  /** Owner of the directory itself, to whom new files are given. */
+  /** Owner of the directory itself, who also gets new files. */
   owner: Owner
 }
 
@@ -90,7 +90,7 @@ async function carryOut({ isTrial, ...options }: SyncOptions, plan: SyncPlan, tr
   return { sent: [...sent], deleted: remove, bytes }
 }
 
-/** Sends entries as one tar, and returns the paths that were gone by then. */
+/** Sends entries as one tar, and returns the paths that no longer existed. */
 async function sendAll(
   { box, to, from, onBytes }: Pick<SyncOptions, 'box' | 'to' | 'from' | 'onBytes'>,
   entries: LocalEntry[],
@@ -116,7 +116,7 @@ async function sendAll(
   return [...gone]
 }
 
-/** Holds a small archive, which is then repeated where that is safe, and streams a large one. */
+/** Holds a small archive in memory to repeat it if that is safe, and streams a large one. */
 async function bodyOf(
   archive: () => AsyncIterable<Uint8Array>,
   entries: readonly LocalEntry[],

@@ -79,7 +79,7 @@ function encodeBlock({ mode, uid, gid, sizeBytes, modifiedMs, flag, nameBytes, t
   block.write(flag, 156, 'latin1')
   block.set(targetBytes.subarray(0, NAME_BYTES), 157)
   block.write('ustar\x0000', 257, 'latin1')
-  // The sum counts its own field as spaces.
+  // The checksum counts its own field as spaces.
   block.fill(' ', 148, 156)
   const sum = block.reduce((total, byte) => total + byte, 0)
   block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')

@@ -3,7 +3,10 @@ import { existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { whileInterruptible } from '../output/interrupts.ts'
 
-/** Does `work` with a free path beside `path`, and deletes what is there in the end, also if it is interrupted. @throws Error without the directory */
+/**
+ * Does `work` with a free path beside `path`, and finally deletes what is there, even after an interrupt. @throws Error without the
+ * directory
+ */
 export async function withTemporaryBeside<T>(path: string, work: (temporary: string) => Promise<T>): Promise<T> {
   const name = `.${basename(path)}.boxyard-${randomBytes(4).toString('hex')}`
   const temporary = join(dirname(path), name)

@@ -10,16 +10,16 @@ import type { Packing } from './packing.ts'
 import { describeRemote, formatMode } from './remote-path.ts'
 import { unpackIn } from './unpacking.ts'
 
-/** Where something is sent to. */
+/** Destination of an upload. */
 export interface UploadTarget {
   boxyard: Boxyard
   box: BoxHandle
   /** Absolute path in the box. */
   path: string
-  /** Whether missing directories above it are made. */
+  /** Whether to create missing directories above it. */
   parents: boolean
   meter: Meter
-  /** Called for what is neither file, directory nor link, which is left out. */
+  /** Called for what is neither file, directory nor link. The upload omits it. */
   onLeftOut(path: string, kind: string): void
 }
 
@@ -61,7 +61,7 @@ function readAnew(from: string, meter: Meter): ReadableStream<Uint8Array> | Size
   return sizeBytes === null ? stream : { stream, sizeBytes }
 }
 
-/** Passes on what comes. @throws Error if it ends before so many bytes */
+/** Passes on the pieces. @throws Error if they end before this many bytes */
 async function* exactly(
   pieces: AsyncIterable<Uint8Array>,
   sizeBytes: number,
@@ -96,7 +96,7 @@ export async function sendTree(target: UploadTarget, from: string): Promise<void
 }
 
 /**
- * Sends one file or link as an entry of an archive, which replaces a link that has its name, as neither is followed.
+ * Sends one file or link as an entry of an archive. It replaces a link of its name, because neither link is followed.
  * @throws Error if the box refused it
  */
 export async function sendEntry(target: UploadTarget, from: string): Promise<void> {
@@ -119,7 +119,7 @@ async function sendEntries(
   await unpackIn(box, into, () => ReadableStream.from(metered(archive(), meter)))
 }
 
-/** Makes the directory above a path, or finds it. @throws Error where it is not there and not to be made */
+/** Creates the parent directory of a path, or finds it. @throws Error if it does not exist and must not be created */
 async function checkDirectory({
   boxyard,
   box,
@@ -132,7 +132,7 @@ async function checkDirectory({
   else if ((await describeRemote(boxyard, place, directory)) === null) throw noDirectory(box, path)
 }
 
-/** Makes the error of a copy into a directory that is not there, as of cp and scp. */
+/** Creates the error for a copy into a missing directory, in the words of cp and scp. */
 function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error {
   const directory = posix.dirname(path)
   return new Error(

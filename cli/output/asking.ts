@@ -6,7 +6,7 @@ export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY
 }
 
-/** Asks a question on the terminal, to which all but y and yes is a no. @throws InterruptError */
+/** Asks a question on the terminal. Any answer but y and yes is a no. @throws InterruptError */
 export async function askYes(question: string): Promise<boolean> {
   const { createInterface } = await import('node:readline')
   const lines = createInterface({ input: process.stdin, output: process.stderr })

@@ -42,9 +42,9 @@ function unescaped(segment: string): string {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** Where a pointer begins that does not lead into the body. */
+/** Prefixes of pointers that do not lead into the body. */
 const PARTS: ReadonlySet<string> = new Set(['path', 'query', 'headers'])
-/** Flags that are not called as the field that they fill. */
+/** Flags whose name differs from the field that they fill. */
 const FLAGS: Readonly<Record<string, string>> = {
   environment: 'env',
   tags: 'tag',

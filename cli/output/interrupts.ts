@@ -11,7 +11,7 @@ export class InterruptError extends Error {
   }
 }
 
-/** Does `work`. If it is interrupted (Ctrl-C), calls `leave` and waits for the work no longer. @throws InterruptError */
+/** Does `work`. After an interrupt (Ctrl-C), calls `leave` and no longer waits for the work. @throws InterruptError */
 export async function whileInterruptible<T>(leave: () => void, work: () => Promise<T>): Promise<T> {
   let interrupt: (signal: NodeJS.Signals) => void = leave
   const interrupted = new Promise<never>((_resolve, reject) => {

@@ -3,7 +3,7 @@ import { isSeen, redrawLine } from './terminal.ts'
 /** Shows on stderr how many bytes have moved, and how fast, if stderr is a terminal. */
 export interface Meter {
   add(bytes: number): void
-  /** Takes its line away. */
+  /** Removes its line. */
   end(): void
 }
 
@@ -35,7 +35,7 @@ export async function* metered(pieces: AsyncIterable<Uint8Array>, meter: Meter):
   }
 }
 
-/** Formats bytes for people, in powers of 1024 as limits of boxes are given: `1.5 MiB`. */
+/** Formats bytes for people in powers of 1024, like limits of boxes: `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   let [value, unit] = [bytes, 0]
   while (value >= 1023.5 && unit < UNITS.length - 1) {

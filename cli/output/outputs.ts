@@ -26,8 +26,8 @@ export class Outputs {
   }
 
   /**
-   * Ends the process once the work has ended and all that was written has left, with the code of the work. If stdout breaks, the work
-   * has `GRACE_MS` to end. A reader that left (EPIPE) changes no code. Any other fault is `LOST_CODE`, with a message.
+   * Ends the process with the code of the work, once the work has ended and all output has been written. If stdout breaks, the work has
+   * `GRACE_MS` to end. A reader that left (EPIPE) changes no code. Any other fault is `LOST_CODE`, with a message.
    */
   async exitAfter(work: Promise<number>): Promise<void> {
     const late = this.#broken.then(() => pause(GRACE_MS, null))
@@ -49,7 +49,7 @@ export class Outputs {
   }
 }
 
-/** Waits until what was written has left, or has failed and its error has been emitted. */
+/** Waits until the output has been written, or has failed and its error has been emitted. */
 async function flush(): Promise<void> {
   await Promise.all(NAMES.map((name) => new Promise<void>((resolve) => process[name].write('', () => resolve()))))
   await new Promise((resolve) => setImmediate(resolve))
@@ -68,7 +68,7 @@ function areOne(): boolean {
   return stdout?.dev === stderr?.dev && stdout?.ino === stderr?.ino
 }
 
-/** Writes all of a piece. Node.js forgets the rest where a disk, a quota or a limit takes only a part of it. */
+/** Writes all of a piece. Node.js drops the rest if a disk, a quota or a limit accepts only a part of it. */
 function writeAll(fd: number): Writable['_write'] {
   return (piece: string | Uint8Array, encoding, done) => {
     const bytes = typeof piece === 'string' ? Buffer.from(piece, encoding) : piece
@@ -84,7 +84,7 @@ function writeAll(fd: number): Writable['_write'] {
 const NAMES = ['stdout', 'stderr'] as const
 const FDS = { stdout: 1, stderr: 2 } as const
 type Name = (typeof NAMES)[number]
-/** Exit code where output was lost: EX_IOERR of sysexits.h, which no other outcome has. */
+/** Exit code for lost output (EX_IOERR of sysexits.h), which no other outcome uses. */
 const LOST_CODE = 74
 /** Time for the work to end after its output broke. Only a stream without a reader still runs then. */
 const GRACE_MS = 1000

@@ -85,7 +85,7 @@ function print(text: string): void {
   if (text !== '') printLine(text)
 }
 
-/** Formats an answer as YAML, with the texts that could command a terminal in quotes and escaped. */
+/** Formats an answer as YAML. Quotes and escapes texts that could command a terminal. */
 async function yamlOf(answer: unknown): Promise<string> {
   const { Document, visit } = await import('yaml')
   const document = new Document(answer)

@@ -3,7 +3,7 @@ import { visibleText } from './visible-text.ts'
 
 /** Rows of a table, by column. */
 type Row = Readonly<Record<string, unknown>>
-/** Makes a table of rows, with all these columns. */
+/** Creates a table of rows with all these columns. */
 type TableOf = (columns: readonly string[], rows: readonly Row[]) => string
 
 /**
@@ -20,7 +20,7 @@ function linesOf(record: Row, tableOf: TableOf): string[] {
   return entries.flatMap(([key, value]) => {
     if (!isNested(value)) {
       const [first = '', ...more] = cellText(key, value).trimEnd().split('\n')
-      // No line of a value can be taken for another field.
+      // Ensures that no line of a value looks like another field.
       return [`${key.padEnd(width)}  ${first}`.trimEnd(), ...more.map((line) => `${' '.repeat(width + 2)}${line}`)]
     }
     const below = Array.isArray(value) ? tableLines(value.filter(isRow), tableOf) : linesOf(value, tableOf)
@@ -34,7 +34,7 @@ function tableLines(given: readonly Row[], tableOf: TableOf): string[] {
   return tableOf(columns, rows).split('\n')
 }
 
-/** Its snapshots follow what they are of, as `web@good`. */
+/** Its snapshots follow their owner, as `web@good`. */
 function withSnapshots({ snapshots, ...row }: Row): Row[] {
   const children = Array.isArray(snapshots) ? snapshots.filter(isRow) : []
   if (children.length === 0) return [row]

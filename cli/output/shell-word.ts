@@ -1,4 +1,4 @@
-/** Quotes a word for a shell, where it needs that. A pure function. */
+/** Quotes a word for a shell if needed. A pure function. */
 export function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

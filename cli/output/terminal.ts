@@ -14,12 +14,12 @@ export function reportLine(text: string): void {
   process.stderr.write(`${visibleText(text)}\n`)
 }
 
-/** Writes a line to stderr whose terminal is in raw mode. */
+/** Writes a line to stderr while its terminal is in raw mode. */
 export function reportRawLine(text: string): void {
   process.stderr.write(`${visibleText(text)}\r\n`)
 }
 
-/** Whether the user sees stderr. */
+/** Returns whether the user sees stderr. */
 export function isSeen(): boolean {
   return process.stderr.isTTY
 }
@@ -34,7 +34,7 @@ export function clearScreen(): void {
   process.stdout.write('\x1b[H\x1b[J')
 }
 
-/** Prints a table, its first line in bold where stdout is a terminal with colours. */
+/** Prints a table, with its first line in bold if stdout is a terminal with colours. */
 export function printTable(text: string): void {
   const [head = '', ...rows] = visibleText(text).split('\n')
   const isStyled = process.stdout.isTTY && process.stdout.hasColors()

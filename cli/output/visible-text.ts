@@ -16,17 +16,17 @@ export function visibleJson(value: unknown, indent?: number): string {
   return escapeJson(JSON.stringify(value, null, indent))
 }
 
-/** Escapes such characters in text that is JSON already. A pure function. */
+/** Escapes such characters in JSON text. A pure function. */
 export function escapeJson(json: string): string {
   return json.replaceAll(COMMANDS, (character) => `\\u${hex(character, 4)}`)
 }
 
-/** Escapes such characters in YAML, where they stand only between double quotes. A pure function. */
+/** Escapes such characters in YAML, where they appear only between double quotes. A pure function. */
 export function escapeYaml(yaml: string): string {
   return yaml.replaceAll(COMMANDS, codeOf)
 }
 
-/** Whether a text has a character that commands a terminal. A pure function. */
+/** Returns whether a text has a character that commands a terminal. A pure function. */
 export function commandsTerminal(text: string): boolean {
   return text.search(COMMANDS) >= 0
 }
@@ -43,7 +43,7 @@ function hex(character: string, digits: number): string {
   return character.charCodeAt(0).toString(16).padStart(digits, '0')
 }
 
-/** C0 but tab and new line, DEL, C1, and what changes the direction of text (Unicode, UAX #9). */
+/** C0 except tab and new line, DEL, C1, and the characters that change the direction of text (Unicode, UAX #9). */
 const COMMANDS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-/** Bytes of a name as `textOfBytes` reads them. With the flag, surrogates match only where they are none of a pair. */
+/** Bytes of a name as `textOfBytes` decodes them. With the flag, surrogates match only if they are not part of a pair. */
 const ESCAPED_BYTES = /[\udc80-\udcff]/gu

@@ -26,7 +26,7 @@ export async function followOperation(boxyard: Boxyard, location: string): Promi
   )
 }
 
-/** Says what an operation does, and how far it is where that is known. A pure function. */
+/** Describes an operation and its progress, if that is known. A pure function. */
 export function progressLine({ kind, resource, progress }: Pick<Operation, 'kind' | 'resource' | 'progress'>): string {
   const name = resource.slice(resource.lastIndexOf('/') + 1)
   return `Waiting for ${kind} of ${name}${progress === null ? '' : `: ${Math.floor(progress * 100)} %`}`

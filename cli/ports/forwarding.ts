@@ -4,10 +4,10 @@ import { pipeline } from 'node:stream/promises'
 import type { PortStream } from '../../sdk/typescript/src/port-stream.ts'
 import { countPassedBytes } from '../passing-bytes.ts'
 
-/** A place of this machine where connections are taken. */
+/** A local address that accepts connections. */
 export interface Listener {
   host: string
-  /** 0 is a free one. */
+  /** 0 selects a free port. */
   port: number
   take(socket: Socket): void | Promise<void>
 }
@@ -40,7 +40,7 @@ export async function listenUntilInterrupted(
   }
 }
 
-/** Carries bytes both ways until both directions have ended. @throws Error if one side breaks off */
+/** Forwards bytes both ways until both directions have ended. @throws Error if one side breaks off */
 export async function joinPort(socket: Socket, { readable, writable }: PortStream): Promise<void> {
   const port = Duplex.fromWeb({ readable, writable })
   for (const stream of [socket, port]) stream.on('data', ({ length }: Buffer) => countPassedBytes(length))
@@ -53,7 +53,7 @@ export function isLeaving(error: unknown): boolean {
 }
 
 function listen({ host, port }: { host: string; port: number }, take: (socket: Socket) => void): Promise<Server> {
-  // A client that has sent all still waits for the answer.
+  // A client that has sent everything still waits for the answer.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, take)
   return new Promise((resolve, reject) => {
     server.once('error', (error) => reject(new Error(`Port ${port} of ${host}: ${error.message}`)))

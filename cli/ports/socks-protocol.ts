@@ -22,14 +22,14 @@ export class SocksError extends Error {
   }
 }
 
-/** Where a client wants to be connected to. */
+/** The destination that a client requests. */
 export interface SocksTarget {
-  /** A name, as it was sent. */
+  /** A name, as the client sent it. */
   host: string
   port: number
 }
 
-/** A message, and how many bytes it has. */
+/** A message, and its length in bytes. */
 export interface ParsedSocks<T> {
   message: T
   length: number

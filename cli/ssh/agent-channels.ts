@@ -4,8 +4,8 @@ import type { Connection, ServerChannel } from 'ssh2'
 export type AgentOpener = () => Promise<ServerChannel>
 
 /**
- * Returns a function that opens channels to the client's agent (`auth-agent@openssh.com`). ssh2 has none for servers. Null if ssh2 does not
- * have the private parts of its version 1.17.
+ * Returns a function that opens channels to the client's agent (`auth-agent@openssh.com`), which ssh2 lacks for servers. Null if ssh2 lacks
+ * the private parts of its version 1.17.
  */
 export function agentOpenerOf(client: Connection): AgentOpener | null {
   const { _protocol: protocol, _chanMgr: channels } = client as Connection & PrivateParts

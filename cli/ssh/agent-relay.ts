@@ -4,13 +4,13 @@ import type { AgentOpener } from './agent-channels.ts'
 import { type ClientChannel, createClientChannel } from './channels.ts'
 
 /**
- * Leads the connections of a command's programs to the SSH agent of a client, each over a channel of its own. The box chooses their number
+ * Forwards the connections of a command's programs to the SSH agent of a client, each over its own channel. The box chooses their number
  * and their bytes, so this limits both and closes connections beyond the limits.
  */
 export class AgentRelay {
   readonly #open: AgentOpener
   readonly #gone: AbortSignal
-  /** Bytes of each connection that the agent has not taken yet. */
+  /** Bytes of each connection that the agent has not read yet. */
   readonly #incoming = new Map<number, PassThrough>()
   #stream: TerminalStream | null = null
 
@@ -24,7 +24,7 @@ export class AgentRelay {
     this.#stream = stream
   }
 
-  /** Takes bytes of a program, as `StreamOptions.sshAgent`. */
+  /** Receives bytes of a program, as `StreamOptions.sshAgent`. */
   readonly take = (connection: number, bytes: Uint8Array): void => {
     const known = this.#incoming.get(connection)
     if (known === undefined) return this.#begin(connection, bytes)
@@ -54,7 +54,7 @@ export class AgentRelay {
     try {
       const accepted = await this.#open()
       accepted.once('close', () => left.abort())
-      // At once, whether or not the agent reads.
+      // Closes at once, whether or not the agent reads.
       if (incoming.destroyed) accepted.close()
       incoming.once('error', () => accepted.close())
       const channel = createClientChannel(accepted, isOver)
@@ -76,7 +76,7 @@ export class AgentRelay {
   }
 }
 
-/** Passes the bytes of a connection to the agent, until either has ended. */
+/** Forwards the bytes of a connection to the agent, until either has ended. */
 async function pass(incoming: PassThrough, channel: ClientChannel): Promise<void> {
   try {
     for await (const bytes of incoming) await channel.send('stdout', bytes as Uint8Array)
@@ -88,7 +88,7 @@ async function pass(incoming: PassThrough, channel: ClientChannel): Promise<void
 }
 
 const NOTHING = new Uint8Array()
-/** As many as the service lets a command have. */
+/** The service's limit for a command. */
 const CONNECTIONS_MAX = 8
 /** Twice the longest message of OpenSSH's agent. */
 const UNREAD_BYTES = 512 * 1024

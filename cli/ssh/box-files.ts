@@ -69,7 +69,7 @@ export class BoxFiles {
     if ((await this.follow(path)).file.type !== 'file') throw new FileError('failed', `${path}: not a regular file.`)
   }
 
-  /** Lists a directory from the beginning, or where a page has ended. */
+  /** Lists a directory from the beginning, or after a page. */
   async list(path: string, token: string | null): Promise<{ files: readonly BoxFile[]; next: string | null }> {
     const from = token === null ? {} : { continuation_token: token }
     const query = { ...pathFields(path), max_results: PAGE_FILES, ...from }
@@ -83,7 +83,7 @@ export class BoxFiles {
     return this.#make(path, (headers) => this.#boxyard.call('writeFile', { path: this.#at, body, headers }))
   }
 
-  /** Writes all of a file, which gets the mode `made` if it is new, and `kept`, if that is given, where there is one. */
+  /** Writes a whole file. It gets the mode `made` if it is new, and `kept`, if given, if it exists. */
   async put(
     path: string,
     bytes: Uint8Array,
@@ -111,12 +111,12 @@ export class BoxFiles {
     await this.#boxyard.call('deleteFile', { path: this.#at, query: pathFields(path) })
   }
 
-  /** Gives a new name, which must be free unless what has it is to be overwritten. */
+  /** Renames a file. The new name must be free unless it may overwrite. */
   async rename(from: string, to: string, { overwrite } = { overwrite: false }): Promise<void> {
     await this.#boxyard.call('moveFile', { path: this.#at, body: { ...namesOfMove(from, to), overwrite } })
   }
 
-  /** Makes a link. */
+  /** Creates a link. */
   async link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void> {
     await this.#checkFree(path)
     await this.#run(['ln', ...(kind === 'symbolic' ? ['-s'] : []), '--', target, path])
@@ -131,7 +131,7 @@ export class BoxFiles {
   async change(path: string, { mode, uid, gid, mtime, sizeBytes }: FileChange): Promise<void> {
     if (sizeBytes !== undefined) await this.#run(['truncate', '-s', String(sizeBytes), path])
     if (uid !== undefined && gid !== undefined) await this.#run(['chown', `${uid}:${gid}`, path])
-    // After the owner, whose change takes set-user-id bits away.
+    // After the owner, because changing the owner removes set-user-id bits.
     if (mode !== undefined) await this.#run(['chmod', formatMode(mode), path])
     if (mtime !== undefined) await this.#run(['touch', '-c', '-d', `@${mtime}`, path])
   }
@@ -156,7 +156,7 @@ export class BoxFiles {
     if ((await orNull(this.lstat(path))) !== null) throw new FileError('failed', `${path}: already exists.`)
   }
 
-  /** The API makes files for root. */
+  /** The API creates files for root. */
   async #giveToUser(path: string): Promise<void> {
     const { uid, gid } = this.#account
     if (uid !== 0) await this.#run(['chown', `${uid}:${gid}`, path], 'root')

@@ -18,7 +18,7 @@ export function formatSshConfig(
 ): string {
   const proxy = [...program.map(shellWord), 'ssh-proxy'].join(' ').replaceAll('%', '%%')
   const lines = [
-    // A shell reads this line. Before 9.6, OpenSSH lets a host name have what a shell reads as its own (CVE-2023-51385).
+    // A shell reads this line. Before 9.6, OpenSSH accepts shell characters in a host name (CVE-2023-51385).
     `ProxyCommand ${proxy} -- '%h'`,
     'User root',
     `IdentityFile ${quoted(clientKey)}`,
@@ -69,12 +69,12 @@ function replace(path: string, text: string): void {
   if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeWhole(path, text)
 }
 
-/** Quotes a path for ssh_config, where a percent sign begins a token. */
+/** Quotes a path for ssh_config, where a percent sign starts a token. */
 function quoted(path: string): string {
   return `"${path.replaceAll('%', '%%')}"`
 }
 
-/** Whether the text of `ssh -V` is of this version or a later one. */
+/** Returns whether the text of `ssh -V` is of this version or a later one. */
 function isAtLeast(text: string, major: number, minor: number): boolean {
   const [, first, second] = /^OpenSSH\w*_(\d+)\.(\d+)/.exec(text) ?? []
   return Number(first) > major || (Number(first) === major && Number(second) >= minor)

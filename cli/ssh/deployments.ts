@@ -39,7 +39,7 @@ function remember(path: string, host: string, url: string): void {
     .split('\n')
     .filter((line) => line !== '')
   if (lines.length <= NAMES_MAX) return
-  // The last line of a name is the one that counts. A name that is forgotten is learned again.
+  // The last line of a name counts. A forgotten name is learned again.
   const byName = new Map(lines.map((line) => [line.split(' ')[0], line]))
   writeWhole(path, `${[...byName.values()].slice(-NAMES_MAX / 2).join('\n')}\n`)
 }

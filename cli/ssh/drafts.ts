@@ -5,9 +5,9 @@ import { join } from 'node:path'
 
 /** Paths of local files that buffer writes to a box. */
 export interface Drafts {
-  /** Returns a path where nothing is yet. */
+  /** Returns an unused path. */
   newPath(): string
-  /** Removes all at once. */
+  /** Removes all of them at once. */
   remove(): void
 }
 

@@ -19,7 +19,7 @@ export interface ForwardDeps {
   tell(message: string): void
 }
 
-/** Connects a client to a port of the box, and to nothing else. */
+/** Connects a client to a port of the box, and to no other destination. */
 export async function serveForward(request: ForwardRequest, { box, hostName, gone, tell }: ForwardDeps): Promise<void> {
   const { host, port } = request
   const here = [...LOCAL_HOSTS, box.name, `${box.name}.${box.project}`, hostName.toLowerCase()]

@@ -6,7 +6,7 @@ import { contextsPath } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { ensureKey, faultOf, publicKeyText } from './private-keys.ts'
 
-/** Files of ours for OpenSSH, beside the logins. */
+/** Our files for OpenSSH, beside the logins. */
 export interface SshPaths {
   /** The file that `~/.ssh/config` includes. */
   config: string
@@ -25,7 +25,7 @@ export interface SshKeys {
   clientKey: string
 }
 
-/** Returns where the files are. */
+/** Returns the paths of the files. */
 export function sshPathsOf(environment: NodeJS.ProcessEnv): SshPaths {
   const directory = join(dirname(contextsPath(environment)), 'ssh')
   return {

@@ -14,11 +14,11 @@ export interface OpenBoxFile {
   write(offset: number, bytes: Uint8Array): Promise<void>
   stat(): Promise<BoxFile & { size_bytes: number }>
   change(change: FileChange): Promise<void>
-  /** Where something was written, the file has it afterwards, whole and durable. */
+  /** Closes it. If it was written, the file then has the new content, whole and durable. */
   close(): Promise<void>
   /** Closes it without sending, so that the file stays unchanged. */
   leave(): Promise<void>
-  /** Makes the file in the box, if it is opened to be made and is not there yet, for others that ask for its path. */
+  /** Creates the file in the box if it was opened for this and does not exist yet, so that requests for its path find it. */
   appear(): Promise<void>
 }
 
@@ -73,11 +73,11 @@ export async function openToRead(
 
 export interface WriteOpening {
   path: string
-  /** Permission bits, if the file is made. */
+  /** Permission bits for a new file. */
   mode: number
-  /** Whether the file was made just now, keeps what it holds, or is replaced whole, and made if it is not there. */
+  /** Whether the file was just created, keeps its content, or is replaced whole and created if it does not exist. */
   content: 'new' | 'kept' | 'replaced'
-  /** Whether all writes go to its end. */
+  /** Whether all writes append. */
   isAppended: boolean
   /** Local file that buffers the bytes. */
   draftPath: string
@@ -176,12 +176,12 @@ async function discard(draft: FileHandle, path: string): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** A stream that is read by length. */
+/** A stream with reads by length. */
 interface ByteCursor {
   /** Entity tag of the file, or null after its end. */
   readonly etag: string | null
   offset(): number
-  /** Returns the next bytes, fewer only at the end. */
+  /** Returns the next bytes, with fewer only at the end. */
   take(length: number): Promise<Uint8Array>
   close(): void
 }

@@ -28,7 +28,7 @@ function createPacketCipher(transport: Writable, slow: SlowCipher): PacketCipher
   const key = createSecretKey(slow._encKey)
   const nonce = Buffer.from(slow._encIV)
   const padding = createPadding()
-  // Packets are made and encrypted one after the other.
+  // Packets are created and encrypted one after the other.
   let room = Buffer.alloc(ROOM_BYTES)
   let isDead = false
   const cipher: PacketCipher = {
@@ -63,7 +63,7 @@ function createPacketCipher(transport: Writable, slow: SlowCipher): PacketCipher
   return cipher
 }
 
-/** Returns what takes random bytes from a store, which the operating system fills. */
+/** Returns a function that takes random bytes from a store, which the operating system fills. */
 function createPadding(): (sizeBytes: number) => Uint8Array {
   const store = Buffer.alloc(PADDING_STORE_BYTES)
   let at = store.length
@@ -107,7 +107,7 @@ interface WithProtocol {
 const BLOCK_BYTES = 16
 const LENGTH_BYTES = 4
 const LEAST_PADDING_BYTES = 4
-/** Where the nonce counts packets. */
+/** Position of the packet counter in the nonce. */
 const COUNTER_AT = 4
 /** Holds the largest packet of the protocol, with 32 KiB of data. */
 const ROOM_BYTES = 36 * 1024

@@ -5,12 +5,12 @@ export interface PacketDecipher {
   inSeqno: number
   /** Consumes each payload. ssh2 sets it again for each key exchange. */
   _onPayload(payload: Buffer): boolean | number | undefined
-  /** Reads `data` from `at` on, and returns where it stopped if not at the end. @throws Error for a packet that is none */
+  /** Reads `data` from `at` on, and returns where it stopped if not at the end. @throws Error for an invalid packet */
   decrypt(data: Buffer, at: number, end: number): number | undefined
   free(): void
 }
 
-/** The fields of `AESGCMDecipherNative` of ssh2 1.17 that are taken over. */
+/** The fields of `AESGCMDecipherNative` of ssh2 1.17 that this takes over. */
 export interface SlowDecipher extends PacketDecipher {
   _decipherSSLName: CipherGCMTypes
   _decipherKey: Buffer
@@ -19,7 +19,7 @@ export interface SlowDecipher extends PacketDecipher {
   _lenBytes: number
 }
 
-/** Whether this is such a decipher, between two packets. */
+/** Returns whether this is such a decipher, between two packets. */
 export function isSlowDecipher(decipher: object | undefined): decipher is SlowDecipher {
   const {
     _decipherKey: key,
@@ -53,14 +53,14 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
     gcm = createDecipheriv(slow._decipherSSLName, key, nonce)
     gcm.setAAD(length)
   }
-  /** Takes what `data` has of the next part of the packet, and returns how many bytes that was. */
+  /** Takes the next part of the packet from `data`, and returns how many bytes it took. */
   const take = (data: Buffer): number => {
     const body = read - LENGTH_BYTES
     if (body < 0) return copy(data, length, read)
     if (body >= bytes || gcm === null) return copy(data, tag, body - bytes)
     const taken = data.subarray(0, bytes - body)
     const opened = gcm.update(taken)
-    // Most packets come whole, and are not copied.
+    // Most packets arrive whole, and are not copied.
     if (taken.length === bytes) plain = opened
     else {
       if (body === 0) plain = Buffer.allocUnsafe(bytes)
@@ -99,7 +99,7 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   return decipher
 }
 
-/** Copies what `data` has of a part into it from `at` on, and returns how many bytes that was. */
+/** Copies the available bytes of a part from `data`, starting at `at`, and returns their number. */
 function copy(data: Buffer, part: Buffer, at: number): number {
   return data.copy(part, at)
 }
@@ -107,8 +107,8 @@ function copy(data: Buffer, part: Buffer, at: number): number {
 const LENGTH_BYTES = 4
 const BLOCK_BYTES = 16
 const TAG_BYTES = 16
-/** Where the nonce counts packets. */
+/** Position of the packet counter in the nonce. */
 const COUNTER_AT = 4
-/** As PACKET_MAX_SIZE of OpenSSH. */
+/** The same as PACKET_MAX_SIZE of OpenSSH. */
 const PACKET_BYTES_MAX = 256 * 1024
 const NO_BYTES = Buffer.alloc(0)

@@ -6,15 +6,15 @@ import { encodeString } from './wire-types.ts'
 /** Details of a stored key. */
 export interface KeptKey {
   comment: string
-  /** Is called with a new key before other programs can find it, and may be called twice for one. */
+  /** Called with a new key before other programs can find it. May be called twice for one key. */
   onMade?(key: string): void
   /** Reports that a key was replaced. */
   tell(message: string): void
 }
 
 /**
- * Returns the private key of a file. Makes it if the file is missing or holds no key that can be read, as after a power cut, and
- * reports the latter. Programs that begin at the same time get the same key.
+ * Returns the private key of a file. Creates it if the file is missing, or unreadable as after a power cut, and reports the latter.
+ * Programs that start at the same time get the same key.
  */
 export function ensureKey(path: string, kept: KeptKey): string {
   if (!existsSync(path)) makeFirst(path, kept)
@@ -26,21 +26,21 @@ export function ensureKey(path: string, kept: KeptKey): string {
   return readFileSync(path, 'utf8')
 }
 
-/** Returns why a text is no private key that SSH can use, or null if it is one. */
+/** Returns why SSH cannot use a text as a private key, or null if it can. */
 export function faultOf(text: string): string | null {
   const key = ssh2.utils.parseKey(text)
   if (key instanceof Error) return key.message
   return key.isPrivateKey() ? null : 'It is a public key'
 }
 
-/** Parses a private key. @throws Error for what is none */
+/** Parses a private key. @throws Error if it is invalid */
 export function parsePrivateKey(text: string): ssh2.ParsedKey {
   const key = ssh2.utils.parseKey(text)
   if (key instanceof Error) throw new Error(`A key of Boxyard cannot be read: ${key.message}`, { cause: key })
   return key
 }
 
-/** Returns the public half of a private key as `known_hosts` and `authorized_keys` have it. */
+/** Returns the public half of a private key in the format of `known_hosts` and `authorized_keys`. */
 export function publicKeyText(privateKey: string): string {
   const key = parsePrivateKey(privateKey)
   return `${key.type} ${key.getPublicSSH().toString('base64')}`
@@ -97,7 +97,7 @@ function replace(path: string, kept: KeptKey): void {
     if (existsSync(next) && faultOf(readFileSync(next, 'utf8')) !== null) rmSync(next, { force: true })
     linkIfMissing(draft, next)
     try {
-      // Another program may have replaced it since it was read.
+      // Another program may have replaced it since the read.
       if (faultOf(readFileSync(path, 'utf8')) === null) return rmSync(next, { force: true })
       kept.onMade?.(readFileSync(next, 'utf8'))
       renameSync(next, path)

@@ -44,13 +44,13 @@ export async function serveSsh(transport: Duplex, served: SshServed): Promise<vo
     hostKeys: [keys.hostKey],
     // CPUs have AES instructions, and ChaCha20 is far slower without native code.
     algorithms: { cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com'] },
-    // As sshd: a client that was suspended is not cut off.
+    // Like sshd, does not cut off a client that was suspended.
     keepaliveInterval: NEVER_MS,
   })
   server.on('connection', (client) => serveClient(client, { served, transport, clientKey, drafts, gone: gone.signal }))
   const closed = new Promise<void>((resolve) => transport.once('close', resolve))
   transport.on('error', () => undefined).once('end', () => transport.destroy())
-  // Asks for a socket, and uses what any stream has.
+  // The type asks for a socket, but ssh2 uses only members of any stream.
   server.injectSocket(transport as Socket)
   await closed
   gone.abort()
@@ -100,7 +100,7 @@ async function authenticate(context: AuthContext, clientKey: ParsedKey, known: P
   if (context.method !== 'publickey' || !clientKey.getPublicSSH().equals(context.key.data))
     return context.reject(['publickey'])
   const { signature, blob, hashAlgo } = context
-  // Without a signature the client only asks whether the key would do.
+  // Without a signature the client only asks whether the key would be accepted.
   const isSigned =
     signature === undefined || (blob !== undefined && clientKey.verify(blob, signature, hashAlgo) === true)
   if (!isSigned) return context.reject(['publickey'])

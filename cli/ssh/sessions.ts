@@ -11,7 +11,7 @@ import { serveSftp } from './sftp.ts'
 export function serveSession(session: Session, guest: SshGuest, gone: AbortSignal): void {
   const left = new AbortController()
   const isOver = AbortSignal.any([gone, left.signal])
-  // Also where its input is not read to the end, as the channel would wait for.
+  // Also if its input is not read to the end, for which the channel would wait.
   session.once('close', () => left.abort())
   const asked: AskedFor = { env: {}, terminal: null, agent: false }
   let stream: TerminalStream | null = null
@@ -57,7 +57,7 @@ export function serveSession(session: Session, guest: SshGuest, gone: AbortSigna
 interface AskedFor {
   env: Record<string, string>
   terminal: { term: string; cols: number; rows: number } | null
-  /** Whether the command may use the client's agent. */
+  /** Whether the command can use the client's agent. */
   agent: boolean
 }
 
@@ -116,7 +116,10 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
   }
 }
 
-/** Starts a command that may use the client's agent. Where the box or the service has no place for its socket, says so and does without. */
+/**
+ * Starts a command that can use the client's agent. If the box or the service has no space for its socket, says so and continues without
+ * it.
+ */
 async function startWithAgent(
   channel: ClientChannel,
   relay: AgentRelay,
@@ -164,7 +167,7 @@ function sizeOf(cols: number, rows: number): { cols: number; rows: number } {
   return { cols: within(cols, 80), rows: within(rows, 24) }
 }
 
-/** Signals of RFC 4254, section 6.10, that commands may be sent. */
+/** Signals of RFC 4254, section 6.10, that a client can send to commands. */
 const SIGNALS = [
   'SIGABRT',
   'SIGALRM',

@@ -22,7 +22,7 @@ export function announceExtensions(sftp: SFTPWrapper): void {
   }) as SftpInside['_protocol']
 }
 
-/** Serves an extended request, which `data` are the strings of. @throws FileError for one that is none of ours, and what the server throws */
+/** Serves an extended request, with its strings in `data`. @throws FileError for an unknown one, and the errors of the server */
 export function serveExtension(server: SftpServer, name: string, data: Uint8Array | undefined): Promise<SftpReply> {
   const extension = Object.hasOwn(EXTENSIONS, name) ? EXTENSIONS[name] : undefined
   const [path, other = ''] = stringsOf(data ?? new Uint8Array())

@@ -19,7 +19,7 @@ export interface SftpHandles {
   addDirectory(path: string): SftpReply
   file(handle: Buffer): OpenBoxFile
   directory(handle: Buffer): ReadDirectory
-  /** Makes the files that are open to be made, for a request that names one by its path. */
+  /** Creates the files that were opened to be created, for a request that names one by its path. */
   appearAll(): Promise<void>
   /** Removes a handle, and returns its file, or null for a directory. */
   take(handle: Buffer): OpenBoxFile | null

@@ -9,13 +9,13 @@ export interface SftpInside {
   /** Packets that wait until the client's window opens. */
   _buffer: Buffer[]
   _waitWindow: boolean
-  /** Called once there is room. */
+  /** Called once the window has space. */
   _chunkcb: (() => void) | undefined
 }
 
 /**
- * Makes the names that a client sends come as `textOfBytes` reads them. Ssh2 reads each string of a packet by `utf8Slice` of its buffer,
- * by which different names become one.
+ * Makes the names from a client arrive as `textOfBytes` decodes them. ssh2 reads each string of a packet with `utf8Slice` of its buffer,
+ * which turns different names into one.
  */
 export function readNamesAsBytes(sftp: SFTPWrapper): void {
   let packet: Buffer | undefined
@@ -62,7 +62,7 @@ function attributeBytes(attrs: Partial<Attributes>): Buffer {
   return Buffer.concat([encodeNumber(ALL_ATTRIBUTES), length, ...numbers])
 }
 
-/** Sends what waits, as far as the client has room, and then as soon as it has. */
+/** Sends the waiting packets that fit into the client's window, and the rest as soon as it opens. */
 function drain(inside: SftpInside): void {
   const { outgoing } = inside
   inside._chunkcb = undefined

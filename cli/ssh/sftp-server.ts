@@ -153,7 +153,7 @@ function createHandleRequests(files: BoxFiles, handles: SftpHandles): HandleRequ
       const directory = handles.directory(handle)
       while (directory.names.length === 0 && directory.next !== undefined) {
         const page = await files.list(directory.path, directory.next)
-        // A client that copies a directory makes files of these names.
+        // A client that copies a directory creates files of these names.
         directory.names.push(...page.files.filter((file) => isLocalName(pathOf(file))).map(entryOf))
         directory.next = page.next ?? undefined
       }
@@ -202,8 +202,8 @@ const CODES: Readonly<Record<FileError['kind'], number>> = {
   unsupported: STATUS.OP_UNSUPPORTED,
   failed: STATUS.FAILURE,
 }
-/** As shells begin with. */
+/** The prefix that shells use. */
 const UMASK = 0o022
-/** Keeps answers below the 256 KiB that clients take. */
+/** Keeps answers below the 256 KiB that clients accept. */
 const READ_MAX_BYTES = 128 * 1024
 const NAMES_AT_ONCE = 100

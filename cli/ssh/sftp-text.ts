@@ -12,7 +12,7 @@ export type SftpReply =
   | { kind: 'attrs'; attrs: Attributes }
   | { kind: 'space'; space: FileSpace }
 
-/** Returns an extended answer with a disk as statvfs@openssh.com has it (PROTOCOL of OpenSSH, section 4.4). A pure function. */
+/** Returns an extended answer that describes a disk as statvfs@openssh.com does (PROTOCOL of OpenSSH, section 4.4). A pure function. */
 export function spacePacket(id: number, { limitBytes, usedBytes, isReadOnly }: FileSpace): Buffer {
   const blocks = Math.floor(limitBytes / BLOCK_BYTES)
   const free = Math.max(0, Math.floor((limitBytes - usedBytes) / BLOCK_BYTES))
@@ -26,13 +26,13 @@ export function spacePacket(id: number, { limitBytes, usedBytes, isReadOnly }: F
   return encodeString(body)
 }
 
-/** Returns the attributes of a file as SFTP has them. A pure function. */
+/** Returns the attributes of a file in SFTP's format. A pure function. */
 export function attributesOf({ type, mode, size_bytes: size, uid, gid, modified_at: modified }: BoxFile): Attributes {
   const mtime = Math.floor(Date.parse(modified) / 1000)
   return { mode: TYPE_BITS[type] | Number.parseInt(mode, 8), size, uid, gid, atime: mtime, mtime }
 }
 
-/** Returns the entry of a file in a list, with its line as `ls -l` has it. A pure function. */
+/** Returns the entry of a file in a list, with a line like `ls -l`. A pure function. */
 export function entryOf(file: BoxFile): FileEntry {
   const filename = pathOf(file)
   const { type, size_bytes: size, uid, gid, mode, modified_at: modified } = file

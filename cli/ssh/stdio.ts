@@ -1,7 +1,10 @@
 import { Duplex } from 'node:stream'
 import { countPassedBytes } from '../passing-bytes.ts'
 
-/** Makes one stream of what this process reads and writes. It is destroyed when who started the process goes, and by the signals that end it. */
+/**
+ * Joins this process's stdin and stdout to one stream. The stream is destroyed when the parent of the process ends, and by termination
+ * signals.
+ */
 export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'stdout'>): Duplex {
   const transport: Duplex = new Duplex({
     read: () => void stdin.resume(),
@@ -10,7 +13,7 @@ export function joinStdio({ stdin, stdout }: Pick<NodeJS.Process, 'stdin' | 'std
       stdout.write(bytes, done)
     },
     writev: (pieces: { chunk: Buffer }[], done) => {
-      // One call of the system for all, uncopied.
+      // One system call for all pieces, uncopied.
       stdout.cork()
       for (const [index, { chunk }] of pieces.entries()) {
         countPassedBytes(chunk.length)

@@ -19,7 +19,7 @@ export function splitSshWords(words: readonly string[]): SshWords {
   return { options: words.slice(0, at), command: words.slice(at) }
 }
 
-/** Whether a group of option letters ends with one whose value is the next word. */
+/** Returns whether a group of option letters ends with an option whose value is the next word. */
 function takesNext(word: string): boolean {
   const letters = [...word.slice(1)]
   const valued = letters.findIndex((letter) => VALUED.has(letter))

@@ -69,7 +69,7 @@ const SNAPSHOT_WORDS: ReadonlySet<string> = new Set([
   ...Object.keys(SECOND_ALIASES),
 ])
 const HELP: ReadonlySet<string> = new Set(['--help', '-h'])
-/** Such a flag with its value, as `--project=demo` and `-pdemo`. */
+/** Such a flag with its value, such as `--project=demo` and `-pdemo`. */
 const JOINED_FLAG = /^(--(context|project|output)=|-[po].)/
 /** Flags of every command that have a value. */
 export const VALUED_FLAGS: ReadonlySet<string> = new Set(['--context', '-p', '--project', '-o', '--output'])

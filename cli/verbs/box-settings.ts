@@ -3,7 +3,7 @@ import { shellWord } from '../output/shell-word.ts'
 import { fieldsFrom, jsonFrom } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
-/** Flags of what a box has that is set when it is made, and changed later. */
+/** Flags of fields that are set at the creation of a box and can change later. */
 export const SETTING_FLAGS = [
   ['--cpus <n>', 'CPU cores, such as 0.5, up to the number on the host'],
   ['--ram-mb <size>', 'memory, such as 512m or 2g (a plain number is MiB)'],
@@ -25,17 +25,17 @@ export const SETTING_FLAGS = [
   ['--grace <time>', 'time between SIGTERM and SIGKILL when it stops, such as 30s'],
 ] as const
 
-/** Flags of where a new box is. */
+/** Flags that place a new box. */
 export const PLACE_FLAGS = [
   ['--mount <volume:path...>', 'volumes to attach (add `:ro` to mount one read-only)'],
   ['--node <node>', 'node of the fleet to run it on'],
   ['--region <region>', 'region to run it in'],
 ] as const
 
-/** The flag of fields that have none of their own. */
+/** The flag for fields without their own flag. */
 export const DATA_FLAG = ['-d, --data <json>', 'more fields as JSON (@FILE reads a file, - reads stdin)'] as const
 
-/** Fields of a box that a change sets, by the flags that give them. */
+/** Fields of a box that an update sets, by the flags that give them. */
 export type BoxChanges = CallInput<'updateBox'>['body']
 type NewBox = Omit<CallInput<'createBox'>['body'], 'name' | 'environment' | 'tags'>
 
@@ -64,7 +64,7 @@ export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChange
   }
 }
 
-/** Writes flags, and fields of `--data`, that only a change of a box sets, as words of a shell. */
+/** Writes the flags and `--data` fields that only an update can set as shell words. */
 function laterFlags(flags: VerbFlags, data: object): string[] {
   const words = LATER_FLAGS.flatMap((name) => {
     const value = flags[name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())]
@@ -116,7 +116,7 @@ const SETTINGS = [
   'idle_stop=url_settings.idle_stop_seconds:span',
   'grace=termination_grace_period_seconds:seconds',
 ]
-/** Fields that the request which makes a box does not take. */
+/** Fields that the create request does not accept. */
 const LATER: ReadonlySet<string> = new Set(['port', 'protocol', 'termination_grace_period_seconds', 'url_settings'])
 /** The flags of these. */
 const LATER_FLAGS = ['port', 'protocol', 'auth', 'wake', 'idle-stop', 'grace']

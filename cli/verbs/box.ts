@@ -181,7 +181,7 @@ export function goesOn(name: string, later: readonly string[]): string {
   return `${told}\nboxyard: not set: ${lost}. To set: boxyard wait ${name} && boxyard update ${name} ${later.join(' ')}`
 }
 
-/** Sets what a box has that the request which made it does not take, and returns the box. */
+/** Sets the fields of a box that the create request does not accept, and returns the box. */
 async function changedBox({ boxyard }: VerbContext, box: BoxHandle, changed: BoxChanges): Promise<AnswerOf<'getBox'>> {
   if (Object.keys(changed).length === 0) return box.info()
   const { project, name } = box

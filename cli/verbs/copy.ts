@@ -114,7 +114,7 @@ async function download(
     follows || to === '-' ? await followLinks(given, stat) : { path: given, file: await stat(given) }
   if (file === null) throw new Error(`${source.box} has no file ${path}.`)
   const kind = file.type === 'directory' || file.type === 'symlink' ? file.type : 'file'
-  // As with cp: `DIR/.` is what is in the directory.
+  // As with cp, `DIR/.` means the contents of the directory.
   const named = { kind, name: copyNameOf(source), isContents: source.path.endsWith('/.') } as const
   const place = to === '-' ? null : copyPlaceOf(named, localTargetOf(to), isOneOfSeveral)
   if (place?.parents === true) mkdirSync(dirname(place.path), { recursive: true })
@@ -133,7 +133,7 @@ async function download(
     leftOut.add(`${source.box}:${posix.join(source.path, below)}`, what)
   // A tar has no sockets and no devices.
   const naming = kind === 'directory' ? nameSpecialFiles({ boxyard, box }, path, onLeftOut) : null
-  // Awaited in the end, also where the copy fails.
+  // Awaited at the end, even if the copy fails.
   naming?.catch(() => undefined)
   if (place === null) return void (await Promise.all([toStdout(bytes), naming]))
   const mode = Number.parseInt(file.mode, 8)

@@ -48,7 +48,7 @@ export const EDIT_VERBS: readonly Verb[] = [edit]
 
 interface TaggedContent {
   content: Buffer
-  /** Null: there is no such file. */
+  /** Null if the file does not exist. */
   etag: string | null
 }
 

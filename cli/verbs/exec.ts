@@ -73,7 +73,7 @@ const consoleVerb: Verb = {
   run: async ({ boxyard, project, tell }, [name = ''], flags) => {
     const box = boxyard.box(project(), name)
     const options = { session: textOf(flags['session']), shell: textOf(flags['shell']), user: textOf(flags['user']) }
-    // The first one is not tried again.
+    // The first one is not retried.
     let attempts = REATTACHES
     let isToldHowToLeave = false
     for (;;) {
@@ -156,7 +156,7 @@ async function converse(stream: TerminalStream, { isTerminal, leavesBy, hasInput
     if (!isTerminal) return void stream.endInput().catch(() => undefined)
     void typeEnd()
   }
-  // Resumed, since it was paused if this is not the first stream.
+  // Resumed, because it was paused unless this is the first stream.
   stdin?.on('data', type).on('end', endInput).resume()
   if (isTerminal) stdout.on('resize', resize)
   if (isRaw) stdin?.setRawMode(true)
@@ -203,7 +203,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Exit code of what SIGKILL ended. */
+/** Exit code after SIGKILL. */
 const KILLED = 137
 const TIMED_OUT = 124
 const CTRL_BRACKET = 0x1d

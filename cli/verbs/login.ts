@@ -70,7 +70,7 @@ const use: Verb = {
   },
 }
 
-/** Returns the context that `--context` or BOXYARD_CONTEXT names. @throws UsageError if there is none of that name */
+/** Returns the context that `--context` or BOXYARD_CONTEXT names. @throws UsageError if it does not exist */
 function namedContext(stored: StoredContexts, flags: VerbFlags): string | undefined {
   const name = typeof flags['context'] === 'string' ? flags['context'] : process.env['BOXYARD_CONTEXT'] || undefined
   if (name === undefined || contextNamed(stored, checkContextName(name, '--context')) !== undefined) return name

@@ -4,7 +4,7 @@ import { UsageError } from '../output/failures.ts'
 import { pairsOf } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
-/** A map of a resource, such as its tags, that flags of an update change by key. */
+/** A map of a resource, such as its tags, whose keys flags of an update change. */
 interface MapFlags {
   /** The field of the resource. */
   field: 'environment' | 'tags'
@@ -71,7 +71,7 @@ function unreadable(maps: readonly MapFlags[]): string {
   return `Its host does not answer, so its ${words} cannot be read. Nothing changed. Retry later.`
 }
 
-/** @throws UsageError for a key that is set and removed, and for what is removed and no key */
+/** @throws UsageError for a key that is both set and removed, and for an invalid key to remove */
 function checkKeys({ set, unset }: MapFlags, flags: VerbFlags): void {
   const added = pairsOf(flags[set])
   for (const key of removedBy(flags[unset])) {
@@ -85,7 +85,7 @@ function removedBy(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : []
 }
 
-/** Changes keys of a map as flags say. A pure function. */
+/** Changes the keys of a map by flags. A pure function. */
 function changedMap(
   { set, unset, replace }: MapFlags,
   flags: VerbFlags,
@@ -97,5 +97,5 @@ function changedMap(
   return Object.fromEntries([...kept, ...Object.entries(added)].filter(([key]) => !removed.includes(key)))
 }
 
-/** Changes of others in a row that an update gives way to. */
+/** Number of concurrent changes in a row after which an update gives up. */
 const ATTEMPTS = 10

@@ -31,13 +31,13 @@ export interface PlainVerb {
   brief?: Brief
   /** Rewrites the answer for people. Other formats get it unchanged. */
   forPeople?(answer: unknown): unknown
-  /** Whether `--project` selects, of what is read of all projects. */
+  /** Whether `--project` filters a list of all projects. */
   selectsProject?: boolean
-  /** Whether it needs a flag that says what to change. */
+  /** Whether it needs a flag with a change. */
   requiresChange?: boolean
   /** Advice for people if the list is empty. */
   whenEmpty?: string
-  /** Makes of the arguments what the operation takes. @throws UsageError */
+  /** Converts the arguments to the operation's input. @throws UsageError */
   arrange?(given: readonly string[], context: VerbContext): readonly string[] | Promise<readonly string[]>
   /** Explains on stderr what the answer means beyond its fields, or returns null for nothing. */
   remark?(answer: unknown, given: readonly string[], context: VerbContext): Promise<string | null> | string | null
@@ -69,7 +69,7 @@ export function plainVerb(row: PlainVerb): Verb {
     run: async (context, typed, options) => {
       if (row.requiresChange === true) requireChange(words, options)
       const given = await arrange(typed, context)
-      // The last of several takes all that is left.
+      // The last of several takes the rest.
       const isRest = (i: number): boolean => names[i]?.endsWith('...') === true && given.length > i
       const valueAt = (i: number): unknown => (isRest(i) ? given.slice(i) : given[i])
       const input = inputOf(context, operation, {
@@ -183,7 +183,7 @@ export async function callAndPrint(
 
 type ShownAnswer = Pick<PlainVerb, 'columns' | 'whenEmpty' | 'brief' | 'forPeople'>
 
-/** Prints the short answer for people, and all of it in the other formats. */
+/** Prints the short answer for people, and the whole answer in the other formats. */
 export function printBrief({ format }: VerbContext, brief: Brief, resource: unknown): Promise<void> {
   return printAnswer(format === 'table' ? briefOf(brief, resource) : resource, format)
 }
@@ -195,7 +195,7 @@ interface Page {
 }
 
 interface Field {
-  /** As the flag is called. */
+  /** Spelled like the flag. */
   flag: string
   /** The field that it fills. */
   name: string
@@ -232,7 +232,7 @@ function readValue(kind: string, flag: string, value: unknown): unknown {
   return isQuantity(kind) ? quantityOf(kind, flag, value) : value
 }
 
-/** Reads a time that may be given as its distance from now, such as `10m`. */
+/** Reads a time, which can be a distance from now, such as `10m`. */
 function sinceOf(flag: string, value: unknown): unknown {
   if (typeof value !== 'string' || !/^\d[\d.]*[a-z]/.test(value) || value.includes('T')) return value
   const now = performance.timeOrigin + performance.now()
@@ -271,7 +271,7 @@ const VALUES: Readonly<Record<string, string>> = {
   list: ' <value,...>',
   tags: ' <key=value,...>',
 }
-/** Operations that change something and take no body. */
+/** Operations that change something but take no body. */
 const BARE: ReadonlySet<OperationId> = new Set<OperationId>([
   ...(['startScrub', 'stopBox', 'resumeBox', 'startService', 'stopService'] as const),
   ...(['discardService', 'createBackup'] as const),

@@ -30,7 +30,7 @@ export const PROJECT_VERBS: readonly Verb[] = [list]
 
 type Project = AnswerOf<'listProjects'>['projects'][number]
 
-/** Makes the row of a project. A pure function. */
+/** Creates the row of a project. A pure function. */
 export function projectRow(
   { project, used, allowed, boxes, volumes }: Project,
   current: string | null | undefined,

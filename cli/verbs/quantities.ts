@@ -14,7 +14,7 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
   const name = `--${flag.replaceAll('_', '-')}`
   if (parts.length > 0 && parts.map(([part]) => part).join('') === text && Number.isFinite(sum)) {
     const quantity = Math.round((sum / unit) * precision) / precision
-    // Zero has a meaning of its own, such as none.
+    // Zero has a special meaning, such as none.
     if (quantity === 0 && /[1-9]/.test(text))
       throw new UsageError(`${name}: "${String(value)}" is too small. It must be ${examples}.`)
     return quantity
@@ -32,7 +32,7 @@ export function finiteNumberOf(text: string): number | null {
   return text.trim() === '' || !Number.isFinite(number) || isLost ? null : number
 }
 
-/** Returns the time that a timer waits for so many seconds: Node.js sets longer ones to 1 ms, and takes whole ones only. A pure function. */
+/** Returns a delay for a timer from seconds. Node.js sets longer delays to 1 ms, and accepts only whole milliseconds. A pure function. */
 export function timerMs(seconds: number): number {
   return Math.ceil(Math.min(seconds, LONGEST_TIMER_SECONDS) * 1000)
 }
@@ -55,7 +55,7 @@ const SECONDS = withNames([
   [86_400, 'd day days'],
   [604_800, 'w week weeks'],
 ])
-/** Powers of 1024, as limits of boxes are. */
+/** Powers of 1024, like limits of boxes. */
 const BYTES = withNames([
   [1, 'b'],
   [1024, 'k kb ki kib'],

@@ -30,7 +30,7 @@ export function remarkKept(list: 'listBoxSnapshots' | 'listVolumeSnapshots', res
   }
 }
 
-/** Returns the id of the token of this id, or of this name and not revoked. @throws UsageError unless there is just one */
+/** Returns the id of the token with this id, or with this name and not revoked. @throws UsageError unless exactly one matches */
 export async function tokenId({ boxyard }: Pick<VerbContext, 'boxyard'>, token: string): Promise<string> {
   if (TOKEN_ID.test(token)) return token
   const ids: string[] = []

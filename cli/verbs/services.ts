@@ -127,14 +127,16 @@ export const SERVICE_VERBS: readonly Verb[] = [put, restart, deploy, promote, ro
 type Service = AnswerOf<'getService'>
 type ServicePath = CallInput<'getService'>['path']
 
-/** Waits until a service is ready, or cannot be, prints it, and says what is not in force yet. Returns 1 if it is not ready. */
+/**
+ * Waits until a service is ready or has failed, prints it, and reports changes that are not in effect yet. Returns 1 if it is not ready.
+ */
 async function printReady(context: VerbContext, path: ServicePath, answered: Service): Promise<number> {
   const until = performance.now() + READY_MS
   let service = answered
   if (isStarting(service)) context.tell(`Waiting until ${service.name} is ready`)
   while (isStarting(service) && performance.now() < until) service = await later(context, path)
   const restarts = service.active?.restarts ?? 0
-  // Without a probe it is ready once it runs, also if it ends at once.
+  // Without a probe it is ready once it runs, even if it ends at once.
   if (service.state === 'running' && service.spec.readiness === null) service = await later(context, path, ENDS_MS)
   await printBrief(context, SERVICE_BRIEF, service)
   const waiting = notInForce(service)

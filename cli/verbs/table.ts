@@ -87,7 +87,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     operation: 'signalExec',
     args: '<box=name> <exec> <signal>',
     examples: ['boxyard signal web exe_01m7yv0c5h8t2n4q6s8v0x2z4b TERM'],
-    // As kill(1) takes it.
+    // Spelled as for kill(1).
     arrange: ([box = '', exec = '', signal = '']) => [box, exec, signal.toUpperCase().replace(/^(?!SIG)/, 'SIG')],
   },
   {

@@ -22,7 +22,7 @@ const top: Verb = {
     const isLive = format === 'table' && process.stdout.isTTY
     let before = await readAll(boxyard, project(), names)
     for (;;) {
-      // A share of processor time is that between two looks.
+      // A share of CPU time covers the time between two samples.
       await pause(isLive ? timerMs(seconds) : ONCE_MS)
       const now = await readAll(boxyard, project(), names)
       const rows = now.map((box) =>
@@ -90,7 +90,7 @@ async function readOne(boxyard: Boxyard, path: { project: string; name: string }
   try {
     return await boxyard.call('getBoxMetrics', { path })
   } catch (error) {
-    // It was deleted since it was listed.
+    // It was deleted after it was listed.
     if (error instanceof ApiError && error.code === 'box_not_found') return null
     throw error
   }
@@ -114,7 +114,7 @@ export function usageRow(now: Metrics, before: Metrics | undefined): Record<stri
   }
 }
 
-/** Makes the row of a point of the history. A pure function. */
+/** Creates the row of a point of the history. A pure function. */
 export function historyRow(point: AnswerOf<'getBoxMetricsHistory'>['points'][number]): Record<string, string> {
   const { cpu_cores: cores, storage_bytes: storage } = point
   return {

@@ -9,7 +9,7 @@ export interface VerbContext {
   boxyard: Boxyard
   environment: NodeJS.ProcessEnv
   format: OutputFormat
-  /** The project that the command is for. @throws UsageError without one */
+  /** The project of the command. @throws UsageError without one */
   project(): string
   /** Reports on stderr what the command waits for, if stderr is a terminal. */
   tell(text: string): void
@@ -25,7 +25,7 @@ export interface Verb {
   args: string
   /** The argument that fills a field of another name in the request, such as `<volume>` for `name`. `<box>` needs no entry. */
   fills?: Readonly<Record<string, string>>
-  /** Flags in commander's form, with what they mean: `<value...>` may be repeated, `<value,...>` has several by commas as well. */
+  /** Flags in commander's form, with their meaning. `<value...>` can repeat, and `<value,...>` also accepts several values with commas. */
   flags: readonly (readonly [flag: string, meaning: string])[]
   /** A line. */
   summary: string

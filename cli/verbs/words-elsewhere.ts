@@ -1,4 +1,4 @@
-/** Words of other command lines, and what does here what they do there. */
+/** Words of other command lines, and their equivalents here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   attach: 'console',
   bash: 'exec -it BOX bash',

@@ -5,8 +5,8 @@ import { findMadeOnce } from '../made-once/directory.ts'
 import { findPythonObstacle, installFromPypi } from '../made-once/python.ts'
 
 /**
- * Finds moto, an emulator of AWS's APIs, or installs it from PyPI (a minute) outside the checkout. Returns the Python that runs
- * `serve.py`, or why it cannot be had.
+ * Finds moto, an emulator of AWS's APIs, or installs it from PyPI (a minute) outside the checkout. Returns the Python that runs `serve.py`,
+ * or the obstacle.
  */
 export async function findAwsEmulator(say: (text: string) => void): Promise<string | { obstacle: string }> {
   const found = await findMadeOnce({

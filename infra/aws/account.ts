@@ -107,5 +107,5 @@ function nullIfMissing(error: unknown): null {
   throw error
 }
 
-/** As many as one call takes. */
+/** The maximum of one call. */
 const DELETED_AT_ONCE = 10

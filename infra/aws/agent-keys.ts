@@ -96,5 +96,5 @@ function readNamed(path: string): string {
 
 const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----$/
 const PRIVATE_KEY = /^-----BEGIN ([A-Z]+ )?PRIVATE KEY-----[\s\S]+-----END ([A-Z]+ )?PRIVATE KEY-----$/
-/** Leaves the rest of the 4,096 bytes to names, address and time-out. */
+/** Leaves the rest of the 4,096 bytes for names, address and time-out. */
 const KEYS_MAX_BYTES = 3_500

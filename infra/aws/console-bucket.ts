@@ -107,5 +107,5 @@ async function deleteAll(client: S3Client, bucket: string, keys: readonly string
 }
 
 const PAGE = 'index.html'
-/** As many as one call takes. */
+/** The maximum of one call. */
 const DELETED_AT_ONCE = 1_000

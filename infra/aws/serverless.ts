@@ -22,8 +22,8 @@ export async function runServerless(command: 'deploy' | 'remove', options: reado
 }
 
 /**
- * Returns a command of the Serverless Framework, to run in this repository. It waits for others of the same checkout: each empties
- * `.serverless`, which the others still read.
+ * Returns a command of the Serverless Framework, to run in this repository. It waits for other runs in the same checkout, because each
+ * empties `.serverless`, which the others still read.
  */
 export function serverlessCommand(command: 'deploy' | 'package' | 'remove', options: readonly string[]): string[] {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
@@ -31,5 +31,5 @@ export function serverlessCommand(command: 'deploy' | 'package' | 'remove', opti
   return [...lock, ...SERVERLESS, command, ...options]
 }
 
-/** The Serverless Framework's program, with which a command begins. */
+/** The Serverless Framework's program, the first word of a command. */
 export const SERVERLESS = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]

@@ -1,4 +1,4 @@
-/** The settings of a stage that its operator gives: options of `npm run deploy`, kept as SSM parameters of the same names. */
+/** The settings of a stage that its operator sets. They are options of `npm run deploy`, and SSM parameters of the same names. */
 export const SETTINGS = [
   'agent-url',
   'subnet-ids',
@@ -16,10 +16,10 @@ export type Setting = (typeof SETTINGS)[number]
 /** A value for each setting. `none` means that it is not set, because SSM knows no empty values. */
 export type StageSettings = Record<Setting, string>
 
-/** The value of a setting that is not given. */
+/** The value of an absent setting. */
 export const NONE = 'none'
 
-/** Returns the name of a stage as given. @throws Error if resources cannot be named after it */
+/** Returns the checked name of a stage. @throws Error if it is invalid in names of resources */
 export function checkStage(stage: string): string {
   if (/^[a-z][a-z0-9-]{0,19}$/.test(stage)) return stage
   throw new Error(`--stage ${stage}: expected 1–20 of a–z, 0–9 and hyphens, with a letter first.`)

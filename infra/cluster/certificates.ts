@@ -5,11 +5,11 @@ import { promisify } from 'node:util'
 
 /** A certificate authority in a directory: `ca.crt` and `ca.key`. */
 export interface Authority {
-  /** Writes `<file>.crt` and `<file>.key` for `subject` (`/CN=…`) with one extension of openssl's, such as `subjectAltName=IP:…`. */
+  /** Writes `<file>.crt` and `<file>.key` for `subject` (`/CN=…`) with one openssl extension, such as `subjectAltName=IP:…`. */
   sign(file: string, subject: string, extension: string): Promise<void>
 }
 
-/** Makes an authority of the common name `name` in `directory`, which exists. Its certificates end in 30 days. */
+/** Creates an authority with the common name `name` in `directory`, which exists. Its certificates expire in 30 days. */
 export async function createAuthority(directory: string, name: string): Promise<Authority> {
   const configuration = join(directory, 'openssl.cnf')
   // Debian's default configuration would mark every certificate as a CA.

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// All processes of a cluster, its containers included, stay in its cgroups, so they are found even after their parents died.
+// All processes of a cluster, including its containers, stay in its cgroups, so they are found even after their parents died.
 
 /** Returns the name of a cluster's cgroup, the same in every hierarchy. */
 export function clusterCgroup(name: string): string {
@@ -17,7 +17,7 @@ export function createCgroups(cgroup: string): string {
     for (const level of cgroup.split('/')) {
       path = join(path, level)
       mkdirSync(path, { recursive: true })
-      // Version 2: a cgroup may give controllers to its children only while it has no process itself.
+      // In version 2, a cgroup can give controllers to its children only while it has no process itself.
       if (controllers === null) delegateControllers(path)
       if (!controllers?.includes('cpuset')) continue
       for (const file of ['cpuset.cpus', 'cpuset.mems']) writeFileSync(join(path, file), readFileSync(join(root, file)))
@@ -33,7 +33,7 @@ export async function destroyCgroups(cgroup: string, patienceMs = 10_000): Promi
   const deadline = performance.now() + patienceMs
   const paths = hierarchies().map(({ root }) => join(root, cgroup))
   for (;;) {
-    // A process may fork during the scan, so scan again until none is left.
+    // A process may fork during the scan, so this rescans until none is left.
     for (const pid of new Set(paths.flatMap(processesBelow))) kill(pid)
     for (const path of paths) removeBelow(path)
     if (!paths.some((path) => existsSync(path))) return true
@@ -47,7 +47,7 @@ export function findProcesses(cgroup: string): number[] {
   return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, cgroup))))]
 }
 
-/** Puts the parts in one hierarchy only: enough to find them, and away from the limits of pods. */
+/** Puts the parts in one hierarchy only, which is enough to find them, and keeps them out of the limits of pods. */
 function partsCgroup(cgroup: string): string {
   const all = limitingHierarchies()
   const { root } = all.find(({ controllers }) => controllers?.includes('pids')) ?? all[0] ?? { root: CGROUPS }
@@ -94,7 +94,7 @@ function removeBelow(path: string): void {
   try {
     rmdirSync(path)
   } catch {
-    // It still holds a process, or is gone already.
+    // It still holds a process, or is already gone.
   }
 }
 

@@ -4,7 +4,7 @@ import { describeDuration, hostClock, SAY_MS } from '../made-once/pace.ts'
 
 /** Lines for the person who waits for another process. */
 export interface Waiting {
-  /** Names the files that the other process makes. */
+  /** Names the files that the other process creates. */
   what: string
   /** Shows a line. */
   say(text: string): void
@@ -38,5 +38,5 @@ export async function withLock<T>(subject: string, work: () => Promise<T>, waiti
 }
 
 const POLL_MS = 100
-/** A wait that is shorter is not worth a line. */
+/** A shorter wait is not worth a line. */
 const FIRST_MS = 1_000

@@ -36,7 +36,7 @@ export function restoreHostState(): void {
   // A reboot since then has reset the settings.
   if (note.boot !== readBoot()) return
   for (const [name, value] of Object.entries(note.settings)) {
-    // Boxes of the embedded runtime need forwarding too, and may have been started since.
+    // Boxes of the embedded runtime also need forwarding, and may have started since.
     if (name === FORWARDING && hasBoxes()) continue
     if (read(name) !== value) writeFileSync(pathOf(name), value)
   }
@@ -72,7 +72,7 @@ function hasBoxes(): boolean {
   return /table \w+ boxyard_(?!cluster_)/.test(execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }))
 }
 
-/** Removes a directory unless it holds files, which then belong to others. */
+/** Removes a directory unless it holds files of others. */
 function removeIfEmpty(path: string): void {
   try {
     rmdirSync(path)

@@ -7,7 +7,7 @@ import { formatKubeconfig, writeSecret } from './keys.ts'
 import { clusterNodes, nodePaths } from './nodes.ts'
 import { type ClusterRecord, clusterPaths } from './record.ts'
 
-/** Applies the product's manifests, as an operator does. */
+/** Applies the product's manifests as an operator would. */
 export async function applyManifests(record: ClusterRecord): Promise<void> {
   if (existsSync(MANIFESTS)) await runKubectl(record, 'apply', '--kustomize', MANIFESTS)
 }
@@ -24,7 +24,7 @@ export async function writeAgentCredentials(record: ClusterRecord): Promise<void
   }
 }
 
-/** Runs kubectl as the administrator of a cluster, and returns its output. @throws Error with what it says */
+/** Runs kubectl as the administrator of a cluster, and returns its output. @throws Error with its message */
 async function runKubectl(record: ClusterRecord, ...args: string[]): Promise<string> {
   const { state, adminKubeconfig } = clusterPaths(record.name)
   const command = ['--kubeconfig', adminKubeconfig, '--cache-dir', join(state, 'kubectl'), ...args]

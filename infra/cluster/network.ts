@@ -9,7 +9,7 @@ export function podNetwork(name: string): string {
   return `boxyard-cluster-${name}`
 }
 
-/** Masquerades pod traffic that leaves the subnet, in an nft table of the cluster's own. */
+/** Masquerades pod traffic that leaves the subnet, in the cluster's own nft table. */
 export function createMasquerade({ name, subnet }: ClusterRecord): void {
   const table = tableOf(name)
   const lines = [
@@ -22,7 +22,7 @@ export function createMasquerade({ name, subnet }: ClusterRecord): void {
 }
 
 export function destroyMasquerade(name: string): void {
-  // Fails if there is no such table.
+  // Fails if the table does not exist.
   spawnSync('nft', ['delete', 'table', 'ip', tableOf(name)], { stdio: 'ignore' })
 }
 
@@ -32,7 +32,7 @@ export function destroyMasquerade(name: string): void {
  */
 export async function destroyLinks(record: ClusterRecord): Promise<void> {
   const { subnet } = record
-  // A link may be gone already with its node, or was never made.
+  // A link may be gone with its node, or was never created.
   for (const link of linksOf(record)) spawnSync('ip', ['link', 'delete', link], { stdio: 'ignore' })
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {

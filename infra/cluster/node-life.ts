@@ -28,14 +28,16 @@ function writeEnter({ name }: ClusterRecord, node: NodeRecord): void {
   writeFileSync(nodePaths(name, node).enter, script, { mode: 0o755 })
 }
 
-/** Ends node `number` of a cluster of several as a power cut does: all its processes at once, with their containers and agents. Its disk stays. */
+/**
+ * Ends node `number` of a cluster of several like a power cut: all its processes at once, including containers and agents. Its disk stays.
+ */
 export async function stopNode(cluster: string, number: number): Promise<void> {
   const { record, node } = findNode(cluster, number)
   if (!(await destroyCgroups(nodeCgroup(cluster, node)))) throw new Error(`Processes of ${node.name} do not exit.`)
   disconnectNode(record, node)
 }
 
-/** Starts a node that was stopped, or what has ended of one that runs, and resolves when its kubelet answers. */
+/** Starts a stopped node, or the ended parts of a running one, and resolves when its kubelet answers. */
 export async function startNode(cluster: string, number: number): Promise<void> {
   const { record, node } = findNode(cluster, number)
   if (findPart(cluster, nodePart('node', node)) === null) await makeNode(record, node)

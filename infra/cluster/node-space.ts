@@ -12,18 +12,18 @@ export function enterCommand(holder: number): string[] {
   return ['nsenter', '--target', `${holder}`, '--mount', '--net', '--uts', '--']
 }
 
-/** Returns the command of the process that holds a node's namespaces: it makes them, names the host, and sleeps. */
+/** Returns the command of the process that holds a node's namespaces. It creates them, names the host, and sleeps. */
 export function holdCommand({ name }: NodeRecord): string[] {
   const script = 'hostname "$1" && exec sleep infinity'
   return ['unshare', '--mount', '--net', '--uts', '--propagation=slave', '--', 'sh', '-c', script, 'node', name]
 }
 
-/** True once a process started by the `holdCommand` has made its namespaces. */
+/** True once a process started by the `holdCommand` has created its namespaces. */
 export function holdsNode(pid: number): boolean {
   return readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'
 }
 
-/** Connects this host to the bridge of a cluster, and routes its nodes' pods over it. Changes nothing for a single node. */
+/** Connects this host to the bridge of a cluster, and routes to its nodes' pods over it. Changes nothing for a single node. */
 export function createBridge(record: ClusterRecord): void {
   const bridge = clusterBridge(record)
   if (bridge === null) return
@@ -41,13 +41,13 @@ export function createBridge(record: ClusterRecord): void {
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
 }
 
-/** Makes the namespaces that `holder` holds a node's: its link to the bridge, and directories of its own where programs share them. */
+/** Sets up the namespaces of `holder` as a node, with its link to the bridge, and separate directories where programs would share them. */
 export function furnishNode(record: ClusterRecord, node: NodeRecord, holder: number): void {
   connectNode(record, node, holder)
   const { state } = nodePaths(record.name, node)
   const inside = (...command: string[]): void => run([...enterCommand(holder), ...command])
   const seen = readFileSync(`/proc/${holder}/mountinfo`, 'utf8')
-  // The latest first, since mounts are stacked. A lazy one takes those below it with it.
+  // Latest first, because mounts are stacked. A lazy unmount takes those below it with it.
   for (const path of foreignMounts(seen).reverse())
     inside('sh', '-c', 'umount --lazy -- "$1" 2>/dev/null || true', 'umount', path)
   for (const path of SHARED_DIRECTORIES) {
@@ -64,12 +64,12 @@ export function furnishNode(record: ClusterRecord, node: NodeRecord, holder: num
   inside('mount', '--move', aside, CGROUPS)
 }
 
-/** Has programs on a node see an id of the boot of its own, by which they know that all they had started before is gone. */
+/** Shows programs on a node a separate boot id, by which they know that everything they had started before is gone. */
 function giveBootId(own: string, inside: (...command: string[]) => void): void {
   const [id, whole] = [join(own, 'boot_id'), join(own, 'proc')]
   writeFileSync(id, `${randomUUID()}\n`)
   mkdirSync(whole, { recursive: true })
-  // A container with users of its own gets a /proc only where one is seen that nothing is mounted over.
+  // A container with its own users gets a /proc only if it can see one without mounts on top of it.
   inside('mount', '-t', 'proc', 'proc', whole)
   inside('mount', '--bind', id, '/proc/sys/kernel/random/boot_id')
 }
@@ -96,7 +96,7 @@ export function linksOf(record: ClusterRecord): string[] {
   return bridge === null ? [] : [bridge.link, ...clusterNodes(record).map((node) => linkTo(bridge.link, node))]
 }
 
-/** Deletes the link of a node on this host, if it is there. */
+/** Deletes the link of a node on this host, if it exists. */
 export function disconnectNode(record: ClusterRecord, node: NodeRecord): void {
   const bridge = clusterBridge(record)
   if (bridge === null) return
@@ -144,6 +144,6 @@ function run([program = '', ...args]: readonly string[], input = ''): void {
   execFileSync(program, args, { input, stdio: ['pipe', 'ignore', 'pipe'] })
 }
 
-/** Where a kubelet, CNI plugins and the kubelet's logs lie, with no option to put them elsewhere. */
+/** Directories of a kubelet, CNI plugins and the kubelet's logs, which no option can move. */
 const SHARED_DIRECTORIES = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/containers', '/run/boxyard']
 const CGROUPS = '/sys/fs/cgroup'

@@ -23,7 +23,7 @@ export interface NodeRecord {
 /** Paths of a node's own files, all below the cluster's directories. */
 export interface NodePaths {
   state: string
-  /** Short, since paths of sockets are below it. */
+  /** Short, because paths of sockets are below it. */
   run: string
   containerdSocket: string
   kubeletKubeconfig: string
@@ -87,7 +87,7 @@ export function nodeCgroup(cluster: string, { suffix }: NodeRecord): string {
   return join(clusterCgroup(cluster), suffix === '' ? '' : `node${suffix}`)
 }
 
-/** Returns an address of a subnet that begins at a multiple of 1024. */
+/** Returns an address of a subnet that starts at a multiple of 1024. */
 function addressIn(subnet: string, index: number): string {
   const [first, second, third = 0] = subnet.split('.').map((part) => Number.parseInt(part, 10))
   return `${first}.${second}.${third + (index >> 8)}.${index & 255}`
@@ -99,5 +99,5 @@ function hex(byte: number): string {
 
 const BLOCK = 128
 const BLOCK_BITS = 25
-/** A label of a DNS name, as the name of a host must be. */
+/** A label of a DNS name, as required for a host name. */
 const MAX_LABEL = 63

@@ -30,7 +30,7 @@ export async function startPart(name: string, part: Part): Promise<void> {
   await waitForPart(record, part)
 }
 
-/** Starts a part, unless it runs, in a session of its own, so that it outlives this process. */
+/** Starts a part, unless it runs, in its own session, so that it outlives this process. */
 export function launchPart(record: ClusterRecord, part: Part): void {
   if (findPart(record.name, part) !== null) return
   const { name } = record
@@ -41,7 +41,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   const temporary = join(state, 'tmp')
   for (const directory of [log, run, temporary]) mkdirSync(directory, { recursive: true, mode: 0o711 })
   const output = openSync(join(log, `${part}.log`), 'a', 0o600)
-  // The shell joins the cgroup before exec, so that no child of the part can be outside.
+  // The shell joins the cgroup before exec, so that no child of the part can escape.
   const script = 'echo $$ >"$1" && shift && exec "$@"'
   const cgroup = createCgroups(node === null ? clusterCgroup(name) : nodeCgroup(name, node))
   const enter = node === null || node.suffix === '' || program === 'node' ? [] : enterCommand(findHolder(name, node))
@@ -92,7 +92,7 @@ interface Process {
   startTicks: string
 }
 
-/** Returns the boot id and start time of a process, in clock ticks. Throws for a process that is gone, or a zombie without threads. */
+/** Returns the boot id and start time of a process, in clock ticks. Throws if the process is gone, or a zombie without threads. */
 function readStartTicks(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The name, in parentheses, may contain spaces and parentheses.

@@ -8,7 +8,7 @@ type ControlPart = (typeof CONTROL_PARTS)[number]
 const NODE_PROGRAMS = ['containerd', 'kubelet'] as const
 type NodeProgram = (typeof NODE_PROGRAMS)[number]
 
-/** A process of a cluster. Where there are several nodes, each has a part `node-2` that holds its namespaces, and programs in them. */
+/** A process of a cluster. With several nodes, each has a part `node-2` that holds its namespaces, and programs in them. */
 export type Part = ControlPart | NodeProgram | `${NodeProgram | 'node'}-${number}`
 
 /** Returns the parts of a cluster. */
@@ -82,7 +82,7 @@ const CONTROL_ARGUMENTS: Record<ControlPart, (record: ClusterRecord) => string[]
     return [
       ...asUser(name, 'kube-controller-manager'),
       '--use-service-account-credentials',
-      // It requests an account for each of its controllers in turn, which takes five seconds at the default rate.
+      // It requests an account for each of its controllers, one after another, which takes five seconds at the default rate.
       ...['--kube-api-qps=200', '--kube-api-burst=400'],
       ...[`--service-account-private-key-file=${keys}/accounts.key`, `--root-ca-file=${keys}/ca.crt`],
     ]

@@ -8,9 +8,9 @@ import { hostCache } from './host-cache.ts'
 import { withLock } from './host-lock.ts'
 
 /**
- * Returns the directory of a cluster's programs: Kubernetes, etcd, containerd, its shim, CNI plugins and runc. Builds them from
- * their Go modules on first use (about seven minutes on two idle cores) and keeps them outside the checkout. A build that is interrupted
- * is resumed by the next call.
+ * Returns the directory of a cluster's programs: Kubernetes, etcd, containerd, its shim, CNI plugins and runc. Builds them from their Go
+ * modules on first use (about seven minutes on two idle cores) and keeps them outside the checkout. The next call resumes an interrupted
+ * build.
  */
 export async function buildPrograms(say: (text: string) => void): Promise<string> {
   const directory = programsDirectory()
@@ -40,7 +40,7 @@ export function findBuildObstacle(): string | null {
   return `The build of Kubernetes needs Go 1.${NEEDED_MINOR} or newer, but ${what}`
 }
 
-/** Returns the path of a built program, or only its name, to be found on PATH, if none is built. */
+/** Returns the path of a built program, or if none is built only its name, to be found on PATH. */
 export function findProgram(name: string): string {
   const built = join(programsDirectory(), name)
   return existsSync(built) ? built : name

@@ -5,12 +5,12 @@ import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { findNodeAddress } from './node-address.ts'
 
-/** Choices made when a cluster is created, fixed until it is taken down. */
+/** Choices made when a cluster is created. They stay until it is removed. */
 export interface ClusterRecord {
   name: string
   /** The directory of the built programs. */
   programs: string
-  /** This host, the only node if there is but one. */
+  /** This host if it is the only node. */
   node: { name: string; address: string; mtu: number }
   nodeCount: number
   /** Subnet of the pods, and of several nodes, a /22. */
@@ -20,7 +20,7 @@ export interface ClusterRecord {
 
 /** Paths of a cluster's files, all removed with the cluster. */
 export interface ClusterPaths {
-  /** Every directory above a container's root is traversable by all users, since pods run as users of their own. */
+  /** Every directory above a container's root is traversable by all users, because pods run as their own users. */
   state: string
   /** Sockets, process ids and mounts. */
   run: string
@@ -54,7 +54,7 @@ export function clusterPaths(name: string): ClusterPaths {
   }
 }
 
-/** Returns the names of all clusters of this host, including half-made ones and leftovers. */
+/** Returns the names of all clusters of this host, including unfinished ones and leftovers. */
 export function listClusters(): string[] {
   return [...new Set([STATES, RUNS].flatMap((directory) => directories(directory)))].sort()
 }
@@ -67,7 +67,7 @@ export function readRecord(name: string): ClusterRecord | null {
   return { nodeCount: 1, ...(JSON.parse(readFileSync(record, 'utf8')) as Omit<ClusterRecord, 'nodeCount'>) }
 }
 
-/** Chooses ports and a subnet that no other cluster of this host has, and writes the record. Call it under the host's lock. */
+/** Chooses ports and a subnet that no other cluster of this host uses, and writes the record. Call it under the host's lock. */
 export async function createClusterRecord(name: string, programs: string, nodeCount = 1): Promise<ClusterRecord> {
   const others = listClusters()
     .map(readRecord)

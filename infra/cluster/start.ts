@@ -20,14 +20,14 @@ import { buildPrograms } from './programs.ts'
 import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './record.ts'
 import { destroyCluster } from './stop.ts'
 
-/** How a cluster is used. */
+/** How to use a cluster. */
 export interface RunningCluster {
   /** Path of its administrator's kubeconfig. */
   adminKubeconfig: string
   nodes: NodeUse[]
 }
 
-/** How a node of a cluster is used. */
+/** How to use a node of a cluster. */
 export interface NodeUse {
   name: string
   /** `BOXYARD_*` settings of an agent on the node. */

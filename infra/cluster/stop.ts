@@ -13,7 +13,7 @@ export async function stopCluster(name: string): Promise<boolean> {
   return await withLock(`cluster:${name}`, () => destroyCluster(name))
 }
 
-/** As `stopCluster`, for a caller that holds this cluster's lock. Also completes an earlier stop that was cut off. */
+/** Does the same as `stopCluster`, for a caller that holds this cluster's lock. Also completes an interrupted stop. */
 export async function destroyCluster(name: string): Promise<boolean> {
   const paths = clusterPaths(name)
   if (!listClusters().includes(name)) return false
@@ -48,6 +48,6 @@ function unmountBelow(directory: string): void {
     .split('\n')
     .map((line) => line.split(' ')[4] ?? '')
     .filter((path) => path.startsWith(`${directory}/`))
-  // The latest first, since mounts are stacked.
+  // Latest first, because mounts are stacked.
   for (const path of mounts.reverse()) execFileSync('umount', ['--lazy', '--', path])
 }

@@ -9,7 +9,7 @@ import { stopCluster } from './stop.ts'
 export interface TestCluster {
   /** Starts the cluster if it belongs only to this run. Resolves with the environment by which tests find it. */
   start(): Promise<Record<string, string>>
-  /** Takes the cluster down if it is for this run alone, after a start in progress has finished. */
+  /** Removes the cluster if it belongs only to this run, after a start in progress has finished. */
   close(): Promise<void>
 }
 

@@ -26,8 +26,8 @@ export function readUpRequest(
 }
 
 /**
- * Formats how a cluster is used, a line each: the settings of an agent on each node, and last the KUBECONFIG of its administrator.
- * Where there are several nodes, a comment before the settings names the node and how a program is started there.
+ * Formats how to use a cluster, a line each: the settings of an agent on each node, and last the KUBECONFIG of its administrator. With
+ * several nodes, a comment before the settings names the node and how to start a program there.
  */
 export function describeUse({ adminKubeconfig, nodes }: RunningCluster): string[] {
   const blocks = nodes.flatMap(({ name, settings, enter }) => [

@@ -5,9 +5,8 @@ import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
 
 /**
- * Returns the program at `path` of a Debian package, which it downloads on first use (some seconds) and keeps outside the
- * checkout. It does not install the package, whose scripts would start a service on this machine.
- * @throws Error if the download fails
+ * Returns the program at `path` of a Debian package, which it downloads on first use (some seconds) and keeps outside the checkout. It does
+ * not install the package, whose scripts would start a service on this machine. @throws Error if the download fails
  */
 export async function findDebianProgram(packageName: string, path: string): Promise<string> {
   const directory = hostCache(packageName)

@@ -4,7 +4,7 @@ import { clusterNodes, nodePaths } from '../cluster/nodes.ts'
 import { type ClusterRecord, clusterPaths } from '../cluster/record.ts'
 import { findInstance, type InstanceLock, lockInstance } from '../instance-lock.ts'
 
-/** A cell of a fleet on this machine: one agent with its front, on a node of its own. */
+/** A cell of a fleet on this machine: one agent with its front, on its own node. */
 export interface RigCell {
   /** Its number, such as `n2`. */
   cell: string
@@ -18,12 +18,12 @@ export interface RigCell {
   kubeconfig: string
 }
 
-/** Directory of what a fleet has beside its cluster. It is part of the cluster's, and goes with it. */
+/** Directory of a fleet's other files. It is part of the cluster's directory, and is removed with it. */
 export function fleetDirectory(name: string): string {
   return join(clusterPaths(name).state, 'fleet')
 }
 
-/** Returns whether there is a fleet of this name, or what is left of one. */
+/** Returns whether a fleet of this name exists, or parts of one. */
 export function isFleet(name: string): boolean {
   return existsSync(fleetDirectory(name))
 }
@@ -36,7 +36,7 @@ export function fleetCells(record: ClusterRecord): RigCell[] {
   })
 }
 
-/** Makes this process the one that runs the fleet, or returns the pid of the one that does. */
+/** Makes this process the runner of the fleet, or returns the pid of the current runner. */
 export function lockFleet(name: string): Promise<InstanceLock | { heldBy: number }> {
   return lockInstance(lockOf(name))
 }

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { stopCluster } from '../cluster/stop.ts'
 import { findFleet } from './cells.ts'
 
-/** `npm run fleet:down [-- NAME]`: ends a fleet of this machine with its boxes, their data and the cluster, also where `fleet:up` was killed. */
+/**
+ * `npm run fleet:down [-- NAME]` ends a fleet of this machine with its boxes, their data and the cluster, even if `fleet:up` was killed.
+ */
 async function main(args: readonly string[]): Promise<void> {
   const [name = 'fleet', ...others] = args
   if (others.length > 0 || name.startsWith('-')) return say(HELP)
@@ -12,7 +14,7 @@ async function main(args: readonly string[]): Promise<void> {
   say(`Removed the fleet ${name} in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
 }
 
-/** Ends the `fleet:up` that runs the fleet, if there is one: politely, and by force where that takes too long. */
+/** Ends the `fleet:up` that runs the fleet, if there is one. Stops it gracefully first, and forcibly if that takes too long. */
 async function endSupervisor(name: string): Promise<void> {
   const pid = await findFleet(name)
   if (pid === null) return

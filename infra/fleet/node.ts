@@ -4,7 +4,7 @@ import { clusterNodes } from '../cluster/nodes.ts'
 import { readRecord } from '../cluster/record.ts'
 import { isFleet } from './cells.ts'
 
-/** `npm run fleet:node -- down|up N [NAME]`: ends node N of a fleet of this machine as a power cut does, or starts it again. */
+/** `npm run fleet:node -- down|up N [NAME]` ends node N of a fleet of this machine like a power cut, or restarts it. */
 async function main(args: readonly string[]): Promise<void> {
   const [action, number = '', name = 'fleet', ...others] = args
   if (others.length > 0 || (action !== 'down' && action !== 'up') || !/^\d$/.test(number)) return say(HELP)

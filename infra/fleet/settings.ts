@@ -23,8 +23,9 @@ export function doorOf({ address }: RigCell): string {
 }
 
 /**
- * Returns the settings that all cells of a fleet have alike, such as BOXYARD_BASE, and what programs need of a shell's environment.
- * @throws Error if there is a setting that each cell has of its own
+ * Returns the settings that all cells of a fleet share, such as BOXYARD_BASE, and the variables that programs need from a shell's
+ * environment.
+ * @throws Error for a setting that each cell sets itself
  */
 export function sharedEnvironment(environment: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '')
@@ -33,7 +34,7 @@ export function sharedEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Nod
   return Object.fromEntries(given.filter(([name]) => name.startsWith('BOXYARD_') || OF_SHELL.has(name)))
 }
 
-/** Returns the environment of a cell's agent and front. Pool and base are small, unless `shared` says otherwise. */
+/** Returns the environment of a cell's agent and front. Pool and base are small, unless `shared` overrides this. */
 export function cellEnvironment(cell: RigCell, shared: NodeJS.ProcessEnv, certificates: string): NodeJS.ProcessEnv {
   return { ...SMALL, ...shared, ...ownSettings(cell, certificates) }
 }
@@ -63,7 +64,7 @@ function ownSettings(cell: RigCell, certificates: string): Record<string, string
   }
 }
 
-/** Settings that keep a cell small, unless others are given. */
+/** Default settings that keep a cell small. */
 const SMALL = { BOXYARD_BASE: 'busybox', BOXYARD_POOL_GB: '2', BOXYARD_POOL_STEP_GB: '1' }
 /** Settings that are not the same for all cells, or that the cluster of this machine depends on. */
 const EACH_OWN: ReadonlySet<string> = new Set(

@@ -56,12 +56,12 @@ async function main(args: readonly string[]): Promise<void> {
 async function sayAccess(door: RigCell | undefined): Promise<void> {
   if (door === undefined) return
   say(`TOKEN_FILE=${join(door.dataDir, 'admin.token')}`)
-  // That the console cannot be signed in to is no reason to stop what serves.
+  // A failed sign-in to the console is no reason to stop the running services.
   const link = await signInLink(doorOf(door), door).catch((error: unknown) => `${doorOf(door)} (${messageOf(error)})`)
   if (link !== null) say(`CONSOLE=${link}`)
 }
 
-/** Starts the cluster, or what has ended of one that is there with its boxes. */
+/** Starts the cluster, or the ended parts of an existing one with its boxes. */
 async function openCluster(name: string, nodeCount: number | undefined): Promise<ClusterRecord> {
   if (isFleet(name) && !(await reviveCluster(name)))
     throw new Error(

@@ -42,7 +42,7 @@ export async function buildWithGo({ what, module, packages, flags, env, target, 
   await runBuild({
     ...options,
     what: `Building ${what}`,
-    // -v prints the name of each package that is compiled.
+    // -v prints the name of each compiled package.
     command: ['go', 'build', '-v', ...all, '-o', `${target}/`, ...packages],
     counted: { line: /^[^\s#:]+$/, unit: 'packages', total: stale.trim().split('\n').length },
   })

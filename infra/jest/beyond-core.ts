@@ -3,7 +3,7 @@ import type { Suite } from './suite.ts'
 export const E2E = 'tests/e2e'
 export const INTEGRATION = 'tests/integration'
 
-/** Files of tests/e2e/clients that show the way from a command to a box, and those for which a whole Debian is made. */
+/** Files of tests/e2e/clients that show the path from a command to a box, and files for which a whole Debian is built. */
 const CLIENTS_IN_CORE = ['agent-loop', 'cli.test', 'ssh.test', 'port-forward']
 const CLIENTS_ON_DEBIAN = ['postgres', 'cli-completion', 'ssh-docs']
 

@@ -20,7 +20,7 @@ export function readChange(): CodeChange {
   return { files: [...files, ...untracked], since: base.what, commits }
 }
 
-/** Adds to each suite its test files and what they import, directly or not. */
+/** Adds to each suite its test files and their direct and indirect imports. */
 export function describeCandidates(suites: readonly Suite[]): Candidate[] {
   const graph = new Map<string, readonly string[]>()
   return suites.map((suite) => {
@@ -86,5 +86,5 @@ function readImports(file: string): string[] {
   })
 }
 
-/** As in jest.config.mjs. */
+/** The same as in jest.config.mjs. */
 const SDK = { name: '@boxyard/sdk', path: 'sdk/typescript/src/index.ts' }

@@ -6,11 +6,11 @@ export interface CodeChange {
   files: readonly string[]
   /** Names the commit that they are compared with, for the log. */
   since: string
-  /** Number of commits up to this one: drives the rotation, since CI starts from a fresh clone and remembers nothing. */
+  /** Number of commits up to this one. It drives the rotation, because CI starts from a fresh clone and remembers nothing. */
   commits: number
 }
 
-/** A suite that may be chosen, with its own test files and all files that these import. */
+/** A suite to choose from, with its own test files and all files that these import. */
 export interface Candidate {
   suite: Suite
   testFiles: ReadonlySet<string>
@@ -24,7 +24,7 @@ export interface ReasonedSuite {
 
 export interface Choice {
   run: readonly ReasonedSuite[]
-  /** Suites with a reason to run for which no time is left. */
+  /** Suites with a reason to run, but without time left. */
   leftOut: readonly ReasonedSuite[]
 }
 
@@ -57,7 +57,7 @@ function beginAt<T>(items: readonly T[], place: number): T[] {
   return [...items.slice(first), ...items.slice(0, first)]
 }
 
-/** Returns the lines of a log that say what was chosen and why. */
+/** Returns the lines of a log that list the chosen suites and the reasons. */
 export function describeChoice({ run, leftOut }: Choice, change: CodeChange, minutes: number): string[] {
   const line = ({ suite, why }: ReasonedSuite): string => `  ${suite.name} (${suite.minutes} min): ${why}`
   return [
@@ -88,7 +88,7 @@ function reasonFor(candidate: Candidate, change: CodeChange): (ReasonedSuite & {
   }
 }
 
-/** Minutes by which a suite makes a run longer: one with a lane of its own runs beside others, and takes from them. */
+/** Minutes by which a suite makes a run longer. A suite in its own lane runs beside others, and slows them down. */
 function costOf({ lane, minutes }: Suite): number {
   return lane === undefined ? minutes : minutes / 2
 }

@@ -10,7 +10,7 @@ export interface JestRun {
   ignored?: readonly string[]
   workers: number
   env?: Record<string, string>
-  /** Marks the lines of a run beside another, with its own report and directory for temporary files. It goes first on the processors. */
+  /** Marks the lines of a run beside another, with its own report and directory for temporary files. It has priority on the CPUs. */
   lane?: string
 }
 
@@ -22,7 +22,7 @@ export interface Counts {
 export interface JestOutcome extends Counts {
   failedFiles: string[]
   passedInFailedFiles: number
-  /** Something other than a test failed. */
+  /** A failure other than a test's. */
   isIncomplete: boolean
   /** A worker was killed, as watch.mjs does for a file that takes too long. */
   hadKilled: boolean
@@ -41,18 +41,18 @@ function start({ paths, ignored = [], workers, env, lane }: JestRun, report: str
   const options = [`--outputFile=${report}`, `--maxWorkers=${workers}`]
   const ignoring = ignored.map((pattern) => `--testPathIgnorePatterns=${pattern}`)
   const [program = '', ...command] = dieWithParent([
-    // Its one machine waits for one processor, while the other run has many processes for both.
+    // Its one machine waits for one CPU, while the other run has many processes for both.
     ...(lane === undefined ? [] : ['nice', '-n', '-5']),
     process.execPath,
     '--import',
     join(ROOT, 'infra/jest/workers.mjs'),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
-    // An option that takes several values would take the paths, too.
+    // An option with several values would also take the paths.
     ...['--ci', '--json', ...ignoring, '--passWithNoTests', ...options, ...paths],
   ])
   const child = spawn(program, command, {
     cwd: ROOT,
-    // With --json the report also goes to stdout, where it is not wanted.
+    // With --json the report would also go to stdout.
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...withoutSettings(process.env), ...env, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
   })
@@ -116,7 +116,7 @@ interface JestReport {
   testResults: { name: string; status: string; message: string; assertionResults: { status: string }[] }[]
 }
 
-/** Leaves out the settings of a service that runs on this machine. */
+/** Omits the settings of a service on this machine. */
 function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }

@@ -6,7 +6,7 @@ const DEFAULT_NAMES = ['unit', 'core']
 
 export interface Chosen {
   suites: readonly Suite[]
-  /** Leaves nothing to a draw. */
+  /** Runs every part that is otherwise drawn. */
   drawsAll: boolean
 }
 
@@ -37,5 +37,5 @@ function ofPaths(paths: readonly string[]): Suite {
   return { name: 'paths', what: 'files by their paths', minutes: 0, turn: null, touchedBy: [], ...machine, paths }
 }
 
-/** Minutes of suites that CI runs beside check, audit and `npm test`, so that all of it ends within 35. */
+/** Minutes of suites that CI runs beside check, audit and `npm test`, so that everything ends within 35. */
 export const CHOSEN_MINUTES = 18

@@ -8,7 +8,7 @@ export interface Suite extends JestRun {
   what: string
   /** Minutes on two otherwise idle cores, with peers and clusters built. `chosen` adds them up (choice.ts). */
   minutes: number
-  /** Beginnings of paths whose change chooses this suite in CI, besides its own test files and what these import. */
+  /** Path prefixes whose change chooses this suite in CI, in addition to its own test files and their imports. */
   touchedBy: readonly string[]
   /** Number of commits, modulo three, at which CI runs it in any case. Null if only a change runs it. */
   turn: 0 | 1 | 2 | null

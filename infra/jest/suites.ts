@@ -2,7 +2,7 @@ import { BEYOND_CORE, E2E, INTEGRATION, inE2e } from './beyond-core.ts'
 import type { Suite } from './suite.ts'
 
 const ON_PODS = { TEST_RUNTIME: 'kubernetes' }
-/** Tests on an emulated machine, which beside other work takes minutes for what takes seconds elsewhere. */
+/** Tests on an emulated machine. Beside other work they take minutes for what takes seconds elsewhere. */
 export const MACHINE = {
   workers: 1,
   env: { TEST_FILE_MINUTES: '60' },
@@ -11,7 +11,7 @@ export const MACHINE = {
   lane: 'machine',
 }
 
-/** Files of the contract that say nothing of pods: they look into crun, or bound what the cluster bounds. */
+/** Files of the contract that do not apply to pods, because they inspect crun, or test limits that the cluster sets. */
 const NOT_ON_PODS = ['runtime-oci', 'runtime-disk-limit', 'runtime-network-limit'].map(
   (name) => `tests/contract/boxes/${name}`,
 )
@@ -26,7 +26,7 @@ const ON_PODS_TOO = [
   'standalone.test',
 ]
 
-/** All suites, in the order in which CI takes those that a change touches. */
+/** All suites, in the order in which CI chooses from those that a change touches. */
 export const SUITES: readonly Suite[] = [
   {
     name: 'unit',
@@ -175,7 +175,7 @@ export const SUITES: readonly Suite[] = [
   },
   {
     ...MACHINE,
-    // It keeps one processor busy and shares nothing with other suites.
+    // It keeps one CPU busy and shares nothing with other suites.
     lane: 'machine',
     name: 'machine',
     turn: null,
@@ -186,7 +186,7 @@ export const SUITES: readonly Suite[] = [
   },
   {
     ...MACHINE,
-    // It keeps one processor busy and shares nothing with other suites.
+    // It keeps one CPU busy and shares nothing with other suites.
     lane: 'machine',
     name: 'vm',
     turn: null,

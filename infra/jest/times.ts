@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../commands.ts'
 
-/** Seconds of processor time by test file, of its process and of all that it started and waited for. */
+/** Seconds of CPU time by test file, for its process and for all processes that it started and waited for. */
 export type FileTimes = ReadonlyMap<string, number>
 
 /** Returns an empty file for the times of a suite, to which tests/environment.mjs adds a line for each test file (`TEST_TIMES`). */

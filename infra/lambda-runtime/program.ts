@@ -22,7 +22,7 @@ export async function findLambdaRuntime(say: (text: string) => void): Promise<st
     },
     make: async (directory) => {
       say('Building the client of the Lambda Runtime API from npm (only this once, some two minutes)')
-      // Else node-gyp would download the headers.
+      // Otherwise node-gyp would download the headers.
       const env = { npm_config_nodedir: dirname(dirname(process.execPath)) }
       const what = 'the client of the Lambda Runtime API'
       await installFromNpm({ what, from: import.meta.dirname, to: directory, runsScripts: true, env, say })

@@ -1,6 +1,6 @@
 /**
  * The areas of each layer, lowest level first. An area imports only itself and areas of lower levels (ARCHITECTURE.md#layers).
- * `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture a violation of each.
+ * `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture generates a violation of each.
  */
 export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/core': [

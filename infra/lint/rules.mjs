@@ -48,7 +48,7 @@ const rules = {
   'function-size': { meta: { type: 'suggestion', schema: [{ type: 'integer' }] }, create: checkFunctionSize },
 }
 
-/** The plugin of .oxlintrc.json: rules that no other has, of single owners, sizes and shapes (docs/design/source-tree.md). */
+/** The plugin of .oxlintrc.json with rules that no other plugin has, for single owners, sizes and shapes (docs/design/source-tree.md). */
 export default { meta: { name: 'boxyard' }, rules }
 
 function ban(selector, message) {
@@ -78,7 +78,7 @@ function banImport(source, message) {
   }
 }
 
-/** As max-lines-per-function, but exempts `describe` callbacks, which group tests. */
+/** The same as max-lines-per-function, but exempts `describe` callbacks, which group tests. */
 function checkFunctionSize(context) {
   const check = (node) => {
     const { parent, loc } = node

@@ -6,9 +6,9 @@ import { createLineSplitter } from '../log-lines.ts'
 import { describeDuration, hostClock, SAY_MS } from './pace.ts'
 import { readSessionUsage, type SessionUsage } from './session-usage.ts'
 
-/** A command that takes minutes: a compiler, an installer or a download. */
+/** A command that takes minutes, such as a compiler, an installer or a download. */
 export interface BuildStep {
-  /** Begins every line about it: `Building runc`. */
+  /** Prefix of every line about it, such as `Building runc`. */
   what: string
   command: readonly string[]
   cwd?: string
@@ -18,15 +18,15 @@ export interface BuildStep {
   target: string
   /** Server that it needs, with an article: `the Go module proxy`. */
   network?: string
-  /** Names the results that a failed run leaves for the next one: `compiled packages`. Without it the next run begins at zero. */
+  /** Names the results that a failed run leaves for the next one, such as `compiled packages`. Without it the next run starts from zero. */
   keeps?: string
   /** Lines of its output that show progress, and the unit that each counts, such as `packages`. */
   counted?: { line: RegExp; unit: string; total?: number }
-  /** Shows a line to the person who waits. */
+  /** Shows a line to the waiting user. */
   say(text: string): void
 }
 
-/** When a build is looked at, and when it counts as hung. */
+/** When to sample a build, and when it counts as hung. */
 export interface BuildPace {
   clock: Clock
   lookMs: number
@@ -38,10 +38,10 @@ export interface BuildPace {
 }
 
 /**
- * Runs a command for as long as it makes progress and returns what it printed on stdout. Progress is a line of output, processor time or
- * bytes read and written: a compiler prints nothing for minutes, and a download that hangs uses no processor. Says twice a minute how far
- * it is. The command ends with this process, however that ends.
- * @throws Error with what to do and the last lines of output if it fails or makes no progress for ten minutes
+ * Runs a command for as long as it makes progress, and returns its stdout. Progress is a line of output, CPU time or bytes read and
+ * written. A compiler prints nothing for minutes, and a hanging download uses no CPU. Reports the progress twice a minute. The command ends
+ * with this process.
+ * @throws Error with a remedy and the last lines of output if it fails or makes no progress for ten minutes
  */
 export async function runBuild(step: BuildStep, pace: BuildPace = PACE): Promise<string> {
   const [program = '', ...args] = dieWithParent(['sh', '-c', END_TOGETHER, 'sh', ...step.command])
@@ -193,7 +193,7 @@ async function endSession(child: ChildProcess, clock: Clock, over: AbortSignal):
   if (!over.aborted) kill('SIGKILL')
 }
 
-/** Runs the arguments, and ends all processes of its group when it is ended: with its parent, only the shell gets a signal. */
+/** Runs the arguments, and ends all processes of its group when it is stopped. When its parent ends, only the shell gets a signal. */
 const END_TOGETHER = 'trap "trap - TERM; kill -TERM 0" TERM; "$@" & wait "$!"'
 const PACE: BuildPace = {
   clock: hostClock,

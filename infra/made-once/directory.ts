@@ -4,9 +4,9 @@ import { hostCache } from '../cluster/host-cache.ts'
 import { withLock } from '../cluster/host-lock.ts'
 import { removeUnfinished } from './parts.ts'
 
-/** Programs that tests use and that are made once on a machine. */
+/** Programs that tests use and that are built once on a machine. */
 export interface MadeOnce {
-  /** Names the directory that they are kept in, `boxyard-<name>`. */
+  /** Names their directory, `boxyard-<name>`. */
   name: string
   /** Hash of all inputs. A change rebuilds them. */
   hash: string
@@ -14,7 +14,7 @@ export interface MadeOnce {
   findObstacle(): string | null
   /** Builds them in an empty directory. It is moved to the returned path afterwards. */
   make(directory: string): Promise<void>
-  /** Shows a line to the person who waits. */
+  /** Shows a line to the waiting user. */
   say(text: string): void
 }
 
@@ -26,7 +26,7 @@ export async function findMadeOnce(wanted: MadeOnce): Promise<string | { obstacl
   const obstacle = wanted.findObstacle()
   if (obstacle !== null) return { obstacle }
   const make = async (): Promise<string> => {
-    // Another process may have made them while this one waited.
+    // Another process may have built them while this one waited.
     if (existsSync(directory)) return directory
     const unfinished = `${directory}.unfinished`
     removeUnfinished(unfinished)

@@ -5,10 +5,10 @@ import { runBuild } from './build.ts'
 export interface NpmInstallation {
   /** Names the packages in lines for the person who waits. */
   what: string
-  /** Where `package.json` and `package-lock.json` are. */
+  /** Directory of `package.json` and `package-lock.json`. */
   from: string
   to: string
-  /** True: packages may run scripts, which build them. */
+  /** True if packages can run scripts, which build them. */
   runsScripts: boolean
   /** Further variables for npm. */
   env?: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ interface NpmRun extends Pick<NpmInstallation, 'what' | 'env' | 'say'> {
   cwd: string
 }
 
-/** Runs npm with the Node.js of this process, and returns what it prints on stdout. @throws Error if it fails */
+/** Runs npm with the Node.js of this process, and returns its stdout. @throws Error if it fails */
 export async function runNpm(args: readonly string[], { what, cwd, env, say }: NpmRun): Promise<string> {
   const path = `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`
   return await runBuild({

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** A part of a directory that takes minutes to make. */
+/** A part of a directory that takes minutes to build. */
 export interface DirectoryPart {
   /** Names its stamp. */
   name: string
@@ -10,7 +10,7 @@ export interface DirectoryPart {
 }
 
 /**
- * Makes a directory of its parts, one after another. An interrupted run leaves its finished parts to the next one. Removes unfinished
+ * Builds a directory from its parts, one after another. An interrupted run leaves its finished parts to the next one. Removes unfinished
  * directories of other runs beside it.
  */
 export async function makeInParts(directory: string, parts: readonly DirectoryPart[]): Promise<void> {
@@ -31,7 +31,7 @@ export async function makeInParts(directory: string, parts: readonly DirectoryPa
   removeUnfinished(unfinished)
 }
 
-/** Removes a directory of an interrupted run, in which a compiler or installer may still write a last file. */
+/** Removes a directory of an interrupted run, in which a compiler or installer may still be writing a last file. */
 export function removeUnfinished(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 5 })
 }

@@ -18,8 +18,8 @@ export interface PythonInstallation {
 }
 
 /**
- * Makes a Python of its own in `directory`, with the packages of a file of requirements. It may be moved: `bin/python` finds its
- * packages from where it is, while programs beside it do not, so that they are run as modules.
+ * Creates a separate Python in `directory`, with the packages of a requirements file. The directory can move. `bin/python` finds its
+ * packages relative to itself, but programs beside it do not, so they must run as modules.
  */
 export async function installFromPypi({ what, requirements, directory, say }: PythonInstallation): Promise<void> {
   const options = { what: `Installing ${what} from PyPI`, target: dirname(directory), say }

@@ -6,8 +6,8 @@ import { runBuild } from '../made-once/build.ts'
 import { findMadeOnce } from '../made-once/directory.ts'
 
 /**
- * Finds openapi-generator, which makes clients in many languages, or brings it from Maven's repository (30 MB) outside the checkout.
- * Returns the path of its jar, or why it, or what compiles its Go, cannot be had.
+ * Finds openapi-generator, which generates clients in many languages, or downloads it from Maven's repository (30 MB) outside the checkout.
+ * Returns the path of its jar, or the obstacle to it or to compiling its Go.
  */
 export async function findOpenApiGenerator(say: (text: string) => void): Promise<string | { obstacle: string }> {
   const found = await findMadeOnce({

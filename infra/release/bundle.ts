@@ -14,7 +14,7 @@ export function bundlePrograms(lib: string): void {
   keepBundles(lib)
 }
 
-/** Bundles agent and front of the program in `lib` into two directories two levels below it, from where they find its other files. */
+/** Bundles agent and front of the program in `lib` into two directories two levels below it, where they find its other files. */
 export function bundleServices(lib: string, { agent, front }: { agent: string; front: string }): void {
   const { buildSync } = loadEsbuild()
   const bundle = (entry: string, outdir: string, external: string[]): void => {

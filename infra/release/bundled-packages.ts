@@ -22,7 +22,7 @@ export function dropBundledPackages(lib: string): void {
   for (const name of readdirSync(programs)) if (!existsSync(join(programs, name))) rmSync(join(programs, name))
 }
 
-/** Adds the directory of a package, as Node.js finds it from `from`, and of all that it needs. One that was not installed has none. */
+/** Adds the directory of a package, as Node.js finds it from `from`, and of its dependencies. A package that was not installed has none. */
 function addNeeded(lib: string, { from, name }: { from: string; name: string }, needed: Set<string>): void {
   let place = from
   while (!existsSync(join(place, 'node_modules', name, 'package.json'))) {

@@ -11,8 +11,8 @@ export async function packClients(tree: string, directory: string): Promise<stri
 }
 
 /**
- * Packs the TypeScript SDK of the files below `tree`, which has the packages of builds, as npm installs it: one module for all
- * runtimes, and its types. Returns the path, in `directory`.
+ * Packs the TypeScript SDK below `tree`, which has the packages of builds, as npm installs it: one module for all runtimes, and its types.
+ * Returns the path, in `directory`.
  */
 export async function packSdk(tree: string, directory: string): Promise<string> {
   const from = join(tree, 'sdk/typescript')
@@ -43,7 +43,7 @@ export async function packCli(tree: string, directory: string): Promise<string> 
   return await pack(tree, join(tree, 'cli'), stage)
 }
 
-/** Writes the declarations of what `entry` exports, and of all that it names, to `dist`. */
+/** Writes the declarations of the exports of `entry`, and of everything that they name, to `dist`. */
 function emitTypes({ tree, entry, stage }: { tree: string; entry: string; stage: string }): void {
   const configuration = join(stage, 'tsconfig.json')
   const compilerOptions = {

@@ -18,7 +18,7 @@ export function packExecutable(
   mkdirSync(stage)
   loadEsbuild().buildSync(cliExecutableBundle(tree, join(stage, 'boxyard.cjs')))
   const settings = {
-    // Paths as they are written here become part of the program.
+    // The program contains these paths literally.
     ...{ main: 'boxyard.cjs', output: 'boxyard.blob', disableExperimentalSEAWarning: true },
     // Compiled, it starts in half of the time. Another architecture cannot use the code that this one compiles.
     useCodeCache: cpuOf(source.architecture) === process.arch,
@@ -26,7 +26,7 @@ export function packExecutable(
   writeFileSync(join(stage, 'sea.json'), JSON.stringify(settings))
   const run = (...args: string[]): void =>
     void execFileSync(process.execPath, args, { cwd: stage, stdio: ['ignore', 'ignore', 'pipe'] })
-  // Predictable, so that it is the same bytes each time.
+  // Predictable, so that each build is the same bytes.
   run('--predictable', '--experimental-sea-config', 'sea.json')
   const path = join(directory, `boxyard-cli-${source.version}-linux-${source.architecture}`)
   copyFileSync(node, path)

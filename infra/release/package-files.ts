@@ -3,7 +3,7 @@ import { extname, join } from 'node:path'
 
 /**
  * Removes the files of installed packages that no program loads: types, maps, sources in C, documents. They are half of the files of a
- * release, and most of the time that its installation takes. Licences stay.
+ * release, and most of its installation time. Licences stay.
  */
 export function dropUnloadedFiles(packages: string): void {
   for (const entry of readdirSync(packages, { withFileTypes: true })) {

@@ -25,7 +25,7 @@ export function packDeb(root: string, source: ReleaseSource, directory: string):
   return path
 }
 
-/** Returns the directory in `directory` whose files the archive of a release has: an installer, and the laid-out files in `root`. */
+/** Returns the directory in `directory` with the files of a release's archive: an installer, and the laid-out files in `root`. */
 export function archiveTop(source: ReleaseSource, directory: string): string {
   return join(directory, `boxyard-${source.version}-linux-${source.architecture}`)
 }
@@ -50,7 +50,7 @@ export function writeBillOfMaterials(source: ReleaseSource, directory: string): 
     maxBuffer: 64 * 1024 ** 2,
   })
   const bill = JSON.parse(text) as { serialNumber: string; metadata: { timestamp: string; component: object } }
-  // npm takes these from chance, the clock and the directory.
+  // npm derives these from chance, the clock and the directory.
   const digest = createHash('sha256').update(source.commit).digest('hex')
   bill.serialNumber = `urn:uuid:${digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')}`
   bill.metadata.timestamp = new Date(source.epoch * 1000).toISOString()
@@ -60,7 +60,7 @@ export function writeBillOfMaterials(source: ReleaseSource, directory: string): 
   return path
 }
 
-/** Writes `SHA256SUMS` of files in one directory, as sha256sum reads it. */
+/** Writes `SHA256SUMS` of files in one directory, in the format of sha256sum. */
 export function writeChecksums(paths: readonly string[], directory: string): void {
   const lines = paths.map((path) => `${sha256Of(path)}  ${basename(path)}\n`)
   writeFileSync(join(directory, 'SHA256SUMS'), lines.join(''))
@@ -87,7 +87,7 @@ Description: self-hosted Linux boxes over one HTTP API
 `
 }
 
-/** Sums sizes as dpkg-gencontrol(1) does, whatever the file system: each file in whole KiB, and one for whatever else there is. */
+/** Sums sizes as dpkg-gencontrol(1) does, whatever the file system: each file in whole KiB, and one for every other entry. */
 function kibibytesOf(root: string): number {
   const entries = readdirSync(root, { recursive: true, withFileTypes: true })
   const sizes = entries.map((entry) => (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 1))
@@ -117,7 +117,7 @@ function checksumsOf(root: string): string {
     .join('')
 }
 
-/** Programs that the agent starts, which other distributions have in packages of other names. */
+/** Programs that the agent starts, whose packages have other names in other distributions. */
 const PROGRAMS = [
   'btrfs',
   'busybox',

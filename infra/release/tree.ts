@@ -62,7 +62,7 @@ export function layOut(root: string, source: ReleaseSource): void {
   settle(root, source.epoch)
 }
 
-// Installs by the lock file, for the release's architecture, which may not be this machine's.
+// Installs by the lock file, for the release's architecture, which can differ from this machine's.
 function installPackages(lib: string, architecture: Architecture): void {
   const cpu = cpuOf(architecture)
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
@@ -75,12 +75,12 @@ function installPackages(lib: string, architecture: Architecture): void {
     rmSync(join(lib, `node_modules/node-linux-${cpu}`, unused), { recursive: true })
 }
 
-/** Returns the path of the Node.js of a release that is laid out below `root`. */
+/** Returns the path of Node.js in a release that is laid out below `root`. */
 export function nodeOf(root: string, architecture: Architecture): string {
   return join(root, `usr/lib/boxyard/node_modules/node-linux-${cpuOf(architecture)}/bin/node`)
 }
 
-/** Returns what Node.js and npm call an architecture. */
+/** Returns the name of an architecture in Node.js and npm. */
 export function cpuOf(architecture: Architecture): 'x64' | 'arm64' {
   return architecture === 'amd64' ? 'x64' : 'arm64'
 }
@@ -91,7 +91,7 @@ function place(root: string, from: string, to: string): void {
   cpSync(join(ROOT, from), target, { recursive: true })
 }
 
-/** Gives all files below a directory the modes and the time that every build gives them. */
+/** Gives all files below a directory the modes and the time of every build. */
 export function settle(directory: string, epoch: number): void {
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)

@@ -27,7 +27,7 @@ export async function findSdkRuntimes(say: (text: string) => void): Promise<stri
   })
 }
 
-/** Installs what the SDK depends on once, so that later installations need no network. */
+/** Installs the SDK's dependencies once, so that later installations need no network. */
 async function fillCache(directory: string, say: (text: string) => void): Promise<void> {
   const scratch = join(directory, 'scratch')
   mkdirSync(scratch)

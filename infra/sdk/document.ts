@@ -1,7 +1,7 @@
 import { buildOpenApiDocument } from '../../shared/openapi/document.ts'
 import { OPERATIONS } from '../../shared/routes.ts'
 
-/** Leaves out examples and failures, which all have one shape, `Problem`, and would be nine tenths of the types. */
+/** Omits examples and failures, which all have one shape, `Problem`, and would be nine tenths of the types. */
 export function documentWithoutFailures(firstLeftOut = 400): Record<string, unknown> {
   const document = buildOpenApiDocument()
   for (const path of Object.values(document['paths'] as Record<string, Record<string, { responses: object }>>)) {
@@ -14,7 +14,7 @@ export function documentWithoutFailures(firstLeftOut = 400): Record<string, unkn
   return JSON.parse(text) as Record<string, unknown>
 }
 
-/** Returns `x-boxyard-retry` of each operation, as the document has it. */
+/** Returns `x-boxyard-retry` of each operation in the document. */
 export function retryMarks(): Map<string, string> {
   const paths = buildOpenApiDocument()['paths'] as Record<string, Record<string, Record<string, string>>>
   const operations = Object.values(paths).flatMap((path) => Object.values(path))

@@ -7,14 +7,14 @@ import { ROOT } from '../commands.ts'
 import { documentWithoutFailures, errorClassName, retryMarks } from './document.ts'
 import { openAnswerEnums } from './open-enums.ts'
 
-/** Makes the tables of the Python SDK, by their names in the checkout. */
+/** Generates the tables of the Python SDK, by their names in the checkout. */
 export function generatePythonTables(): Record<string, string> {
   return { [`${PYTHON_BASE}/marks.py`]: marksText(), [`${PYTHON_BASE}/error_classes.py`]: errorsText() }
 }
 
 /**
- * Makes the base of the Python SDK from the OpenAPI document by openapi-python-client, which is in the directory `generators`.
- * Returns its files by their names in the checkout. @throws Error if the generator complains
+ * Generates the base of the Python SDK from the OpenAPI document with openapi-python-client, from the directory `generators`. Returns its
+ * files by their names in the checkout. @throws Error if the generator complains
  */
 export function generatePythonBase(generators: string): Record<string, string> {
   const bench = mkdtempSync(join(tmpdir(), 'boxyard-python-base-'))
@@ -26,7 +26,7 @@ export function generatePythonBase(generators: string): Record<string, string> {
     execFileSync(
       join(bin, 'python'),
       ['-m', 'openapi_python_client', ...args, '--custom-template-path', templates],
-      // It formats by the ruff that is beside it.
+      // It formats with the ruff beside it.
       { cwd: bench, env: { ...process.env, PATH: [bin, process.env['PATH']].join(delimiter) }, stdio: 'pipe' },
     )
     const names = globSync('**/*.py', { cwd: join(bench, 'base') }).filter((name) => !UNUSED.includes(name))
@@ -59,7 +59,7 @@ export function readPythonBase(): Record<string, string> {
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(ROOT, name), 'utf8')]))
 }
 
-/** Writes the base into the checkout, in place of the one that is there. */
+/** Writes the base into the checkout, in place of the existing one. */
 export function writePythonBase(files: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(readPythonBase())) rmSync(join(ROOT, name))
   for (const [name, text] of Object.entries(files)) {

@@ -4,7 +4,7 @@ import { type Operation, takesTicket } from '../../shared/operation.ts'
 import { OPERATIONS } from '../../shared/routes.ts'
 import { documentWithoutFailures, errorClassName, retryMarks } from './document.ts'
 
-/** Makes the generated files of the TypeScript SDK, by their names in the checkout. */
+/** Generates the files of the TypeScript SDK, by their names in the checkout. */
 export async function generateTypescript(): Promise<Record<string, string>> {
   const document = documentWithoutFailures() as unknown as OpenAPI3
   return {

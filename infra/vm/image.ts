@@ -47,7 +47,7 @@ export async function findMachineImage(say: (text: string) => void): Promise<Mac
   const directory = join(imagesRoot(), imageHash())
   if (!existsSync(directory)) {
     const make = async (): Promise<void> => {
-      // Another process may have made it while this one waited.
+      // Another process may have built it while this one waited.
       if (!existsSync(directory)) await makeImage(directory, say)
     }
     await withLock('vm-image', make, { what: 'the image of the test machines', say })
@@ -58,7 +58,7 @@ export async function findMachineImage(say: (text: string) => void): Promise<Mac
   return { directory, disk: file('disk.raw'), kernel: file('vmlinuz'), initrd: file('initrd.img'), key: file('key') }
 }
 
-/** Returns the directory outside the checkout that machines and releases for them are kept in. */
+/** Returns the directory outside the checkout for machines and their releases. */
 export function vmCache(): string {
   return hostCache('vm')
 }
@@ -67,7 +67,7 @@ function imagesRoot(): string {
   return join(vmCache(), 'images')
 }
 
-/** Hashes all that the image is made of, but for what the archive holds at that time. */
+/** Hashes all inputs of the image, except the archive's content at that time. */
 function imageHash(): string {
   const hash = createHash('sha256').update(MACHINE_ARCHITECTURE).update(packages().join(' '))
   hash.update(readFileSync(join(import.meta.dirname, 'image.ts')))
@@ -168,7 +168,7 @@ const SYSTEM_PACKAGES = [
   ...['curl', 'ca-certificates', 'initramfs-tools', 'lz4'],
 ]
 const ENABLED = ['systemd-networkd.service', 'ssh.service']
-/** Timers whose work would take the emulated processor at any time. */
+/** Timers whose work would use the emulated CPU at any time. */
 const PERIODIC = [
   ...['apt-daily.timer', 'apt-daily-upgrade.timer', 'dpkg-db-backup.timer', 'e2scrub_all.timer', 'fstrim.timer'],
   'systemd-tmpfiles-clean.timer',

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { ROOT } from '../commands.ts'
 
-/** Where the web console of this checkout is, once it is built. */
+/** Directory of this checkout's web console, once it is built. */
 export const CONSOLE_DIRECTORY = join(ROOT, '.build/console')
 
 /** Builds the web console unless it is of this source. */
@@ -19,7 +19,10 @@ export function ensureConsole(): void {
   writeFileSync(stamp, source)
 }
 
-/** Builds the web console into `directory` with compressed files beside its files, which replace at the end what was there. Installs packages that are missing. */
+/**
+ * Builds the web console into `directory`, with compressed files beside its files. Replaces the previous build at the end. Installs missing
+ * packages.
+ */
 export function buildConsole(directory: string): void {
   const made = `${directory}.${process.pid}`
   const old = `${made}.old`
@@ -42,7 +45,7 @@ function compress(path: string): void {
   writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
 }
 
-/** Hashes all that the build reads. */
+/** Hashes all files that the build reads. */
 function sourceHash(): string {
   const hash = createHash('sha256')
   const paths = ['web', 'sdk/typescript/src'].flatMap((folder) => filesBelow(join(ROOT, folder)))

@@ -1,6 +1,6 @@
 import { createCipheriv, createHmac } from 'node:crypto'
 
-/** A MAC that takes a body in pieces. */
+/** A MAC that reads a body in pieces. */
 export interface BodyMac {
   update(piece: Uint8Array): void
   /** Returns 16 bytes. Call it once. */

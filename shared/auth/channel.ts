@@ -149,7 +149,7 @@ export function createSenderCheck(
   }
 }
 
-/** A signature that is right, and of now. */
+/** A valid and current signature. */
 type Opened = { parsed: Stamp; key: ChannelKey; facts: SenderFacts; sentAt: number; now: number }
 
 function createOpener(
@@ -177,12 +177,12 @@ function runsOf({ headers }: ChannelRequest): string[] {
   return typeof value === 'string' ? value.split(',') : []
 }
 
-/** Returns the refusal of a request whose body is not the one that was signed. */
+/** Returns the refusal of a request whose body differs from the signed one. */
 export function bodyRefusal(acceptance: Acceptance): Refusal {
   return refuse('body', { keyId: acceptance.keyId, skewMs: null })
 }
 
-/** Converts a refusal to an error: 502, with the headers that make the sender reload its keys or sign for this run of the agent. */
+/** Converts a refusal to a 502 error, with the headers that make the sender reload its keys or sign for this run of the agent. */
 export function refusalError({ reason, agentRun }: Refusal): ServiceError {
   return new ServiceError('agent_protocol', 'The agent rejected the signature of this request.', {
     headers: { [REFUSAL_HEADER]: reason, ...(agentRun === undefined ? {} : { [AGENT_RUN_HEADER]: agentRun }) },
@@ -208,7 +208,7 @@ interface Stamp {
   bodyDigest: string
 }
 
-/** Joins all fields, each with its length, `-` for an absent one, so that two requests never share one text. */
+/** Joins all fields, each with its length, or `-` for an absent one, so that two requests never share a text. */
 function canonicalText(stamp: Stamp, agentId: string, request: ChannelRequest): string {
   let text = `boxyard-channel-${VERSION}\n`
   for (const field of [stamp.keyId, agentId, stamp.time, stamp.nonce, request.method, request.target]) {
@@ -240,7 +240,7 @@ function digestOf(body: Uint8Array): string {
   return body.length === 0 ? EMPTY_DIGEST : createHash('sha256').update(body).digest('base64url')
 }
 
-/** Caches key objects by the key they were made of, for the lifetime of that. */
+/** Caches key objects by the key that they derive from, for the lifetime of that key. */
 function createSecretCache(): (key: ChannelKey) => KeyObject {
   const cache = new WeakMap<ChannelKey, KeyObject>()
   return (key) => {
@@ -264,10 +264,10 @@ export const REFUSAL_HEADER = 'x-boxyard-refusal'
  */
 export const AGENT_RUN_HEADER = 'x-boxyard-agent-run'
 
-/** The peer's address as the functions saw it, for the audit log. */
+/** The peer's address from the functions, for the audit log. */
 export const CLIENT_ADDRESS_HEADER = 'x-boxyard-client-address'
 
-/** Every header that may change the meaning of a request, or that is recorded as a fact. */
+/** Every header that may change the meaning of a request, or that the audit log records. */
 export const SIGNED_HEADERS = [
   'accept',
   'authorization',

@@ -5,8 +5,8 @@ import { takesTicket } from '../operation.ts'
 import { splitTicket } from './ticket-target.ts'
 
 /**
- * Returns the test for authority that a page of an unknown host cannot have: a token that `verify` takes, or a ticket for an operation
- * that takes one. A session is none, since browsers keep it, nor is a sign-in link.
+ * Returns the test for authority that a page of an unknown host cannot have. This is a token that `verify` accepts, or a ticket for an
+ * operation that takes one. A session does not count, because browsers keep it. Nor does a sign-in link.
  */
 export function hostAuthority({
   verify,

@@ -5,7 +5,7 @@ import type { ChannelKey } from './channel.ts'
 /** The contents of `keys/channel.json`: the first key signs, all verify. */
 export interface ChannelKeySet {
   agent_id: string
-  /** `next` is true of a key that verifies and is to sign at the next rotation. */
+  /** `next` is true for a key that verifies, and will sign after the next rotation. */
   keys: readonly (ChannelKey & { next?: boolean })[]
 }
 
@@ -23,7 +23,7 @@ export interface TokenKey {
   kid: string
   x: string
   d?: string
-  /** True of a key that verifies and is to sign at the next rotation. */
+  /** True for a key that verifies, and will sign after the next rotation. */
   next?: boolean
 }
 

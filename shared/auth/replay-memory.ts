@@ -4,11 +4,11 @@ export type Remembered = 'new' | 'known' | 'full'
 export interface ReplayMemory {
   /** Keeps `nonce` until `sentAt` is more than the lifetime ago. Both times are milliseconds since the epoch. */
   remember(nonce: string, at: { sentAt: number; now: number }): Remembered
-  /** Nonces kept now. */
+  /** Number of nonces kept now. */
   size(): number
 }
 
-/** Creates a bounded memory of nonces in buckets of one second of sending, dropped whole once that second is too old. */
+/** Creates a bounded memory of nonces. It has a bucket for each second of sending, and drops a bucket once that second is too old. */
 export function createReplayMemory(options: { lifetimeMs: number; capacity: number }): ReplayMemory {
   const buckets = new Map<number, Set<string>>()
   let size = 0

@@ -6,7 +6,7 @@ import { splitTicket } from './ticket-target.ts'
 export interface SplitSession {
   /** The encrypted token, preceded by the name of its cookie. It belongs in a header, which only pages of one origin can send. */
   session: string
-  /** Name and value of the cookie that holds the key. */
+  /** Name and value of the cookie with the key. */
   cookie: { name: string; value: string }
 }
 
@@ -124,7 +124,7 @@ function packToken(token: string): Buffer {
   return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [LINE_END, part])))
 }
 
-/** Undoes `packToken`: the first two parts are JSON of one line each, the last is a signature, which may hold any byte. */
+/** Undoes `packToken`. The first two parts are JSON of one line each. The last is a signature, which may hold any byte. */
 function unpackToken(packed: Buffer): string {
   const first = packed.indexOf(LINE_END)
   const second = packed.indexOf(LINE_END, first + 1)

@@ -13,7 +13,7 @@ export function splitTicket(target: string): TicketTarget {
   const query = target.slice(mark + 1)
   const found = TICKET.exec(query)?.[1]
   if (found === undefined) return { target, ticket: null }
-  // By one expression, since it may hold thousands of parts.
+  // Uses one expression, because it may hold thousands of parts.
   const rest = query.replaceAll(TICKETS, '')
   const kept = query.startsWith(PREFIX) ? rest.slice(1) : rest
   return { target: target.slice(0, mark) + (kept === '' ? '' : `?${kept}`), ticket: found }
@@ -24,7 +24,7 @@ export function addTicket(target: string, ticket: string): string {
   return `${target}${target.includes('?') ? '&' : '?'}${PREFIX}${ticket}`
 }
 
-/** Marks the ticket of a sign-in link with the cell of a fleet that has it. */
+/** Marks the ticket of a sign-in link with its cell of a fleet. */
 export function markLink(ticket: string, cell: string): string {
   return `${cell}.${ticket}`
 }
@@ -44,7 +44,7 @@ export function loggedTarget(target: string, operation: Pick<Operation, 'transpo
   return cutText(mark >= 0 && operation?.transport === 'websocket' ? plain.slice(0, mark) : plain)
 }
 
-/** Cuts a text of clients at 512 bytes, with an ellipsis as its end. */
+/** Cuts a client's text at 512 bytes, with a final ellipsis. */
 export function cutText(text: string): string {
   if (Buffer.byteLength(text) <= TEXT_BYTES) return text
   const cut = Buffer.from(text)

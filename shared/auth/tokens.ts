@@ -21,7 +21,7 @@ export interface TokenClaims {
   exp: number | null
 }
 
-/** The scope that a token may pass on to another. */
+/** The scope that a token can pass on to another. */
 export type TokenScope = Pick<TokenClaims, 'projects' | 'permissions' | 'exp'>
 
 export interface TokenVerifierOptions {
@@ -127,7 +127,7 @@ export function mayEnter(scope: Pick<TokenScope, 'projects'>, project: string): 
   return scope.projects === '*' || scope.projects.includes(project)
 }
 
-/** Refuses a token of other projects. */
+/** Rejects a token of other projects. */
 export function notForProject(projects: TokenScope['projects']): ServiceError {
   const own = projects === '*' ? 'all projects' : someOf(projects)
   const why = `\`projects\`: the token is not for this project, it is for ${own}.`
@@ -173,7 +173,7 @@ async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenC
   return claims
 }
 
-// Decoders accept padding, other alphabets and stray bits, so that one token would have many spellings.
+// Decoders accept padding, other alphabets and stray bits, which would give one token many spellings.
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }

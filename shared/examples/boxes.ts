@@ -1,4 +1,4 @@
-/** The configuration of a box that asked for none. */
+/** The default configuration of a box. */
 export const BOX_CONFIG = {
   cpus: 1,
   ram_mb: 512,
@@ -12,7 +12,7 @@ export const BOX_CONFIG = {
   core_dumps: false,
 }
 
-/** A box as the OpenAPI document shows one. */
+/** A box in the OpenAPI document. */
 export const box = {
   id: 'box_01jd3m8w2k7v5x9q4n6p0r1s2t',
   name: 'web',

@@ -13,7 +13,7 @@ import { SERVICE_EXAMPLES } from './services.ts'
 import { SNAPSHOT_EXAMPLES } from './snapshots.ts'
 import { VOLUME_EXAMPLES } from './volumes.ts'
 
-/** A request and an answer of an operation as the OpenAPI document shows them. */
+/** A request and an answer of an operation in the OpenAPI document. */
 export interface Example {
   body?: unknown
   response?: unknown

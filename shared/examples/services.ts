@@ -11,7 +11,7 @@ const spec = {
   stop_signal: 'SIGTERM',
   grace_seconds: 10,
 }
-/** A service as the OpenAPI document shows one. */
+/** A service in the OpenAPI document. */
 export const service = {
   name: 'web',
   box: 'web',

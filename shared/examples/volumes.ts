@@ -1,6 +1,6 @@
 import { box } from './boxes.ts'
 
-/** A volume as the OpenAPI document shows one. */
+/** A volume in the OpenAPI document. */
 export const volume = {
   id: 'vol_01jd3m7a1b2c3d4e5f6g7h8j9k',
   name: 'db',

@@ -3,7 +3,7 @@ import { createFairShares, type Owners } from '../fair-shares.ts'
 import { refusal } from '../refusals.ts'
 import type { HttpRequest } from './messages.ts'
 
-/** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
+/** Bounds the memory of all request bodies, except small ones, until their requests are answered. */
 export interface BodyBudget {
   /**
    * Reserves memory before reading a body. The returned function releases it.

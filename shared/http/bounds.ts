@@ -5,7 +5,7 @@
 export const HTTP_BOUNDS = {
   /** Unanswered requests of one connection. The server closes a connection with more. */
   requestsAhead: 8,
-  /** Time in which a client takes something of an answer, in ms. */
+  /** Time in which a client must read something of an answer, in ms. */
   unreadMs: 60_000,
   /** Time in which a client must read something of an answer, in ms. */
   unreadBytes: 128 * 1024 ** 2,
@@ -25,11 +25,14 @@ export const FRONT_BOUNDS = {
   smallBodyBytes: 16 * 1024,
   /** Memory that a streamed body counts for, for pieces that the agent has not accepted yet. */
   streamedBodyBytes: 512 * 1024,
-  /** A body that is read before a ticket is checked. */
+  /** Maximum body that is read before its ticket is checked. */
   ticketBodyBytes: 64 * 1024,
   /** Requests to the agent at once, for each kind. Requests with possibly long answers are separate. */
   requestsAtOnce: 512,
-  /** Refusals of one source address without a verified token, a second, at once, and of all addresses that wait for theirs. */
+  /**
+   * Refusals without a verified token: for one source address per second, and at once, and the number of all addresses that wait for
+   * theirs.
+   */
   refusalsPerSecond: 100,
   refusalsBurst: 1_000,
   refusalsWaiting: 2_048,

@@ -1,4 +1,4 @@
-/** Connections at once at one address of the service, unless `BOXYARD_CONNECTIONS_MAX` says otherwise. */
+/** Connections at once for one address of the service, unless `BOXYARD_CONNECTIONS_MAX` overrides it. */
 export const CONNECTIONS_MAX_DEFAULT = { fallback: 4096, min: 16, max: 65_536 } as const
 
 /**

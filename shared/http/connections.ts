@@ -36,9 +36,9 @@ export interface ConnectionBounds {
 }
 
 /**
- * Bounds the connections of a server, in all and by source address (IPv6 by /64), so that silent ones use up neither its descriptors
- * nor what others need. Where no share is left a new connection takes the place of the oldest without a request, of the address that
- * has most of them. Closes connections whose clients do not take an answer. Logs once a minute at most.
+ * Bounds the connections of a server, in total and by source address (IPv6 by /64), so that idle ones use up neither its descriptors nor
+ * the share of others. Without a share left, a new connection replaces the oldest one without a request, from the address that has most of
+ * them. Closes connections whose clients do not read an answer. Logs at most once a minute.
  */
 export function boundConnections(server: Server, options: ConnectionBoundsOptions): ConnectionBounds {
   const isHttp = server instanceof HttpServer || server instanceof HttpsServer
@@ -51,7 +51,7 @@ export function boundConnections(server: Server, options: ConnectionBoundsOption
   server.on('secureConnection', (socket: Socket) => table.secure(socket))
   server.on('upgrade', ({ socket }: IncomingMessage) => {
     table.upgrade(socket)
-    // It may be silent for long, and has no answer due.
+    // It may be idle for long, and has no answer due.
     socket.setTimeout(0)
   })
   if (isHttp) closeUnread(server, options.unreadMs ?? HTTP_BOUNDS.unreadMs, note)
@@ -59,22 +59,22 @@ export function boundConnections(server: Server, options: ConnectionBoundsOption
 }
 
 interface Connection {
-  /** The socket of the kernel, and the one on it that HTTP is spoken on. */
+  /** The kernel's socket, and the socket on top of it that speaks HTTP. */
   raw: Socket
   wire: Socket
   /** The key of its address. */
   key: string
   /** True once it is a WebSocket, which has its own heartbeat. */
   isUpgraded: boolean
-  /** Gives back its share. */
+  /** Returns its share. */
   release(): void
 }
 
 interface Table {
   size(): number
-  /** Adds a connection if a share is left, or else in the place of one that has given its own back. */
+  /** Adds a connection if a share is left, or in place of one that has released its share. */
   add(socket: Socket, options: { isInPlace: boolean }): boolean
-  /** Finds the connection that a new one of this address may displace. */
+  /** Finds the connection that a new one of this address can displace. */
   displaceable(address: string | undefined): Connection | null
   /** Notes the TLS socket of a connection. */
   secure(socket: Socket): void
@@ -114,7 +114,7 @@ function createTable({ max, sources, isHttp }: ConnectionBoundsOptions & { isHtt
       return true
     },
     displaceable: (address) => {
-      // Of other protocols it is not known which have a request.
+      // For other protocols it is unknown which connections have a request.
       if (!isHttp) return null
       const own = byKey.get(sourceKey(address)) ?? new Set()
       let best: { idle: Connection; size: number } | null = null
@@ -150,11 +150,11 @@ function admit(table: Table, socket: Socket, note: Note): void {
     return
   }
   note('refused', sourceKey(socket.remoteAddress))
-  // After the other listeners, which expect a socket that is open.
+  // Runs after the other listeners, which expect an open socket.
   process.nextTick(() => reset(socket))
 }
 
-/** Closes a connection without leaving anything of it in the kernel. */
+/** Closes a connection and leaves nothing of it in the kernel. */
 function reset(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy()
   else socket.resetAndDestroy()
@@ -165,7 +165,7 @@ function firstIdle(connections: Iterable<Connection>): Connection | null {
   return null
 }
 
-// A TLS socket and the one below it have the same peer.
+// A TLS socket and its underlying socket have the same peer.
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

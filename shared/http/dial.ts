@@ -3,17 +3,17 @@ import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 
-/** A request to upgrade the connection that it comes over. */
+/** A request to upgrade its connection. */
 export interface UpgradeRequest {
   method: string
   target: string
   headers: Record<string, string>
-  /** Aborting it closes the connection, unless that is upgraded already. */
+  /** Aborting it closes the connection, unless that is already upgraded. */
   signal: AbortSignal | null
 }
 
 export interface DialOptions {
-  /** Over TLS if it is given. */
+  /** Uses TLS if given. */
   tls: ConnectionOptions | null
   connectMs: number
   /** Time until the whole answer has arrived. Default: unlimited. */
@@ -26,7 +26,7 @@ export interface DialAnswer {
   upgraded: { socket: Socket; head: Buffer } | null
 }
 
-/** No connection, or no answer, has come in time. */
+/** Reports that no connection or answer came in time. */
 export class DialTimeout extends Error {
   override readonly name = 'DialTimeout'
   readonly wasSent: boolean
@@ -37,7 +37,7 @@ export class DialTimeout extends Error {
   }
 }
 
-/** Sends an upgrade over a connection of its own to the host of `baseUrl`. @throws Error of the network, or DialTimeout */
+/** Sends an upgrade over a separate connection to the host of `baseUrl`. @throws Error of the network, or DialTimeout */
 export function dialUpgrade(baseUrl: string, request: UpgradeRequest, options: DialOptions): Promise<DialAnswer> {
   const { method, target: path, headers, signal } = request
   const { tls, connectMs, answerMs } = options

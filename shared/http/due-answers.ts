@@ -15,7 +15,7 @@ export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerRespons
   return due.size
 }
 
-/** Returns true if answers are due or under way on a socket, so that nothing else may be written there. */
+/** Returns true if answers are due or under way on a socket, so that no other code may write to it. */
 export function hasDueAnswers(socket: Socket): boolean {
   return (dueOn.get(socket)?.size ?? 0) > 0
 }

@@ -34,7 +34,7 @@ export interface CommandEnd {
   signal: string | null
   /** Message for the client. */
   note: string | null
-  /** Why it could not be started. */
+  /** Why the command could not start. */
   reason?: string | undefined
   /** Processes that were killed for want of memory while it ran. */
   oomKills?: number | undefined
@@ -70,7 +70,7 @@ export function chooseProtocol(offered: string | undefined): FrameProtocol {
   throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
 
-/** Encodes a frame of the server: bytes to send as a binary message, a string as a text message. */
+/** Encodes a frame of the server. Bytes are sent as a binary message, and a string as a text message. */
 export function encodeFrame(protocol: FrameProtocol, channel: number, payload: Uint8Array): Uint8Array | string {
   if (protocol === BASE64) return String(channel) + asBuffer(payload).toString('base64')
   const frame = Buffer.allocUnsafe(payload.length + 1)
@@ -159,7 +159,7 @@ function readAgentData(payload: Uint8Array): ClientFrame {
   return { kind: 'agent', connection, bytes: payload.subarray(AGENT_NUMBER_BYTES) }
 }
 
-/** Ignores case, since Go reads these names in any case, so clients write them in any. */
+/** Ignores case, because Go reads these names in any case, and clients rely on that. */
 function readResize(payload: Uint8Array): ClientFrame {
   let value: unknown
   try {

@@ -4,7 +4,7 @@ export interface GatheredPieces {
   push(piece: Uint8Array): void
   /** Takes the first bytes (a piece, or a block of short ones), or undefined if there are none. */
   shift(): Uint8Array | undefined
-  /** Takes all, as pieces and blocks. */
+  /** Takes all bytes, as pieces and blocks. */
   takeAll(): Uint8Array[]
 }
 

@@ -1,4 +1,4 @@
-/** Tests whether `text` can be one of BOXYARD_HOSTS: a host name, or `*.` and one, without scheme and port. */
+/** Tests whether `text` is valid for BOXYARD_HOSTS: a host name, or `*.` and a host name, without scheme and port. */
 export function isHostPattern(text: string): boolean {
   return text.length <= 253 && PATTERN.test(text)
 }

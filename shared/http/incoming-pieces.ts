@@ -50,7 +50,7 @@ export async function* incomingPieces(incoming: IncomingMessage, silenceMs: numb
   }
 }
 
-/** Reads and discards the rest of `incoming`. A reader that still waits for it fails, and lets go of all that it holds. */
+/** Reads and discards the rest of `incoming`. A reader that still waits for it fails, and releases everything that it holds. */
 export function discardRest(incoming: IncomingMessage): void {
   discarded.add(incoming)
   incoming.on('data', () => {})

@@ -20,7 +20,7 @@ export async function joinSockets(one: Socket, other: Socket, openFlow: OpenFlow
   await Promise.all([closeWith(one, other), closeWith(other, one)])
 }
 
-/** Passes bytes and the end one way. Not a pipe, which would resume a stream that waits for its turn. */
+/** Forwards bytes and the end one way. It is not a pipe, which would resume a stream that waits for its turn. */
 function pass(from: Socket, to: Socket, openFlow: OpenFlow): void {
   const valve = createValve(from)
   const flow = openFlow(valve)

@@ -11,7 +11,7 @@ import {
 } from './messages.ts'
 import { escapeHtml, pageHeaders, pageOf, prefersPage } from './page.ts'
 
-/** Tests whether a `Host` header names this deployment. Without one the request is of no browser, and passes. */
+/** Tests whether a `Host` header names this deployment. A request without one does not come from a browser, and passes. */
 export type KnownHosts = (host: string | undefined) => boolean
 
 /**
@@ -76,7 +76,8 @@ export function hostsOfOrigins(origins: readonly (string | null)[]): string[] {
 export interface HostRule {
   isKnown: KnownHosts
   /**
-   * Tests whether a request shows what a page of an unknown host cannot have: a valid token, or a ticket for the operation. Never rejects.
+   * Tests whether a request has a credential that a page of an unknown host cannot have: a valid token, or a ticket for the operation.
+   * Never rejects.
    */
   isAuthorized(request: Pick<HttpRequest, 'method' | 'target' | 'headers'>): Promise<boolean>
   /** Milliseconds since the epoch. */
@@ -114,7 +115,7 @@ function refusalOf(error: ServiceError, { headers }: HttpRequest, { now }: HostR
   return { status: problem.status, headers: { ...problem.headers, ...pageHeaders() }, body }
 }
 
-/** The name as it may be shown, by its first 100 letters. */
+/** The first 100 letters of the name, safe to show. */
 function shownHost(host = ''): string {
   return JSON.stringify(host.slice(0, SHOWN_LETTERS))
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export interface ListenOptions {
   host: string
-  /** 0: a free one. */
+  /** 0 selects a free port. */
   port: number
 }
 

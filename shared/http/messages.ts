@@ -18,7 +18,7 @@ export interface HttpRequest {
   readonly headers: HeaderMap
   /** The address of the peer, or `""` if unknown. */
   readonly clientAddress: string
-  /** Aborts when the client leaves before its answer is complete. */
+  /** Aborts if the client leaves before its answer is complete. */
   readonly signal: AbortSignal
   /**
    * Reads the whole body, empty if there is none. Before this call nothing is read, and the client does not get 100 Continue.
@@ -67,8 +67,8 @@ export function splitTarget(target: string): { pathname: string; search: string 
 }
 
 /**
- * Parses a raw query, which costs far more than anything before it.
- * @throws ServiceError `invalid_request` if it has more than 1,024 parameters
+ * Parses a raw query, which costs far more than any earlier step. @throws ServiceError `invalid_request` if it has more than 1,024
+ * parameters
  */
 export function parseQuery(search: string): URLSearchParams {
   let separators = 0
@@ -132,7 +132,7 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   }
 }
 
-/** Returns true if a body of this content type is JSON, and not bytes, to an operation that takes both. */
+/** Returns true if a body of this content type is JSON rather than bytes, for an operation that takes both. */
 export function isJsonType(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/json *(;|$)/i.test(contentType)
 }
@@ -142,7 +142,7 @@ function decodeText(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
 }
 
-// JSON may write any character as an escape of its code.
+// JSON can write any character as an escape of its code.
 function spellingsOf(character: string): string {
   const code = character.charCodeAt(0).toString(16).padStart(4, '0')
   const digits = [...code].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
@@ -152,5 +152,5 @@ function spellingsOf(character: string): string {
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const BEARER = /^bearer +([^\s,]+) *$/i
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
-/** Validators skip this name, so the value would be lost silently. Within a JSON string its quotes are escaped. */
+/** Validators skip this name, so the value would be lost without an error. Within a JSON string its quotes are escaped. */
 const PROTOTYPE_NAME = new RegExp(`"${[...'__proto__'].map(spellingsOf).join('')}"\\s*:`)

@@ -1,2 +1,2 @@
-/** Header of every answer of ours: browsers take a body for what its `Content-Type` says, and for nothing else. */
+/** Header of every answer. It makes browsers treat a body only as its `Content-Type`. */
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' } as const

@@ -7,7 +7,7 @@ import { notePassing } from './passing-bytes.ts'
 
 /** Time limits for a client's body, in milliseconds. */
 export interface BodyTimeouts {
-  /** From the first byte to the last, of the longest body that is read whole, or of one discarded after its answer. */
+  /** Time from the first byte to the last, for the longest body that is read whole, or for one discarded after its answer. */
   wholeMs: number
   /** Between two pieces of a streamed or discarded body, while the server waits for them. */
   silenceMs: number
@@ -15,7 +15,7 @@ export interface BodyTimeouts {
   startMs?: number
 }
 
-/** A body of a node:http request. Before `read` or `open` nothing is read, nor does the client get 100 Continue. */
+/** A body of a node:http request. Before `read` or `open` nothing is read, and the client gets no 100 Continue. */
 export interface RequestBody {
   /** As `HttpRequest.readBody`. */
   read(maxBytes: number): Promise<Uint8Array>
@@ -48,7 +48,7 @@ export function requestBody(
   }
 }
 
-/** The rest of a body that the client still sends when it is answered. */
+/** The rest of a body that the client is still sending when it gets the answer. */
 export interface BodyRest {
   /**
    * Call it before the answer. It delays the close of the connection until the client had time to read it. Closing a socket with unread
@@ -87,7 +87,7 @@ export function restOfBody(incoming: IncomingMessage, timeouts: BodyTimeouts): B
       if (isOver()) return
       discardRest(incoming)
       wait()
-      // A client that has sent all may still keep open a connection that is to be closed.
+      // A client that has sent everything may still hold open a connection that must close.
       incoming.once('close', () => {
         if (!isLast) stop()
       })

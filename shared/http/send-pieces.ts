@@ -75,7 +75,7 @@ export async function sendStream(
     flow.count(piece.length)
   })
   if (outgoing.destroyed) left()
-  // Of what happened before, no event comes any more.
+  // An end or failure before this emits no further event.
   else if (body.readableEnded) end()
   else if (body.destroyed || body.errored) reject(body.errored ?? new Error('the body broke off'))
   try {

@@ -85,7 +85,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
       state.streams.delete(outgoing)
       if (state.inFlight === 0) state.onIdle()
     })
-    // Requests that were sent before earlier answers came: each takes memory, and none waits for a connection.
+    // Requests sent before earlier answers arrived. Each takes memory, and none waits for a connection.
     if (due > HTTP_BOUNDS.requestsAhead) incoming.socket.destroy()
     else void answer(incoming, outgoing, context)
   }
@@ -276,7 +276,7 @@ function refuseUnparsed(error: Error & { code?: string }, socket: Socket, option
   socket.end(headOf(refusal.status, { ...refusal.headers, ...framing }) + body)
 }
 
-/** Refuses CONNECT, which never reaches the app either: node:http gives up its socket, listeners and all. */
+/** Refuses CONNECT, which also never reaches the app. node:http releases its socket with all listeners. */
 function refuseConnect(socket: Socket, options: ServingOptions): void {
   socket.on('error', () => {})
   if (hasDueAnswers(socket)) {

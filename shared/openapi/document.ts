@@ -104,7 +104,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
   const types = {
     ...bytesContentOf(operation),
     ...(response === null ? {} : { 'application/json': { schema: response, example } }),
-    // The schema of one message. A generator that takes one type takes JSON, which is also what comes where none is asked for.
+    // The schema of one message. A generator that supports one type uses JSON, which is also the default answer.
     ...(message === null ? {} : { 'text/event-stream': { schema: message } }),
     ...(HAS_PAGE.has(operation.id) ? { 'text/html': { schema: PAGE } } : {}),
   }
@@ -128,7 +128,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
   return responses
 }
 
-/** Describes bytes by their own type and the one that every generator knows, since some leave out what has another alone. */
+/** Describes bytes by their own type and by the type that every generator knows, because some omit an operation with only another one. */
 function bytesContentOf({ bytesOut, message }: Operation): Record<string, { schema: typeof BYTES }> {
   if (bytesOut === null || bytesOut === 'application/json' || message !== null) return {}
   return { [ANY_BYTES]: { schema: BYTES }, [bytesOut]: { schema: BYTES } }
@@ -174,7 +174,7 @@ const UPGRADED = {
     'X-Exec-Id': { description: 'Id of the command, if one runs.', schema: { type: 'string' } },
   },
 } as const
-/** Operations whose answer has a secret that the replay of an Idempotency-Key leaves out. */
+/** Operations whose answer has a secret, which a replay of an Idempotency-Key omits. */
 const SHOWS_SECRET_ONCE: ReadonlySet<string> = new Set<OperationId>([
   'createToken',
   'createTicket',
@@ -182,5 +182,5 @@ const SHOWS_SECRET_ONCE: ReadonlySet<string> = new Set<OperationId>([
   'signIn',
   'createSignInLink',
 ])
-/** Operations that answer a page to a client that prefers one. */
+/** Operations that return a page to a client that prefers one. */
 const HAS_PAGE: ReadonlySet<string> = new Set<OperationId>(['listProblems', 'getProblem'])

@@ -30,7 +30,7 @@ function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation)
   ]
 }
 
-/** Returns the tag of an operation, one of `TAGS`. */
+/** Returns the tag of an operation from `TAGS`. */
 export function tagOf(operation: Operation): string {
   if (operation.transport === 'websocket' || /\/(sessions|tickets)\b/.test(operation.path)) return 'streams'
   if (operation.path.includes('/files')) return 'files'
@@ -80,7 +80,7 @@ const BASE_TEXT = [
 ].join('\n')
 const BASE_GONE_TEXT =
   '`X-Used-By-Count` returns the number of boxes in your projects created from it. They are copies and stay unchanged.'
-/** Tags by name, with what they hold. */
+/** Tags by name, with their contents. */
 export const TAGS: Record<string, string> = {
   system: 'Health, version, configuration, storage and operations',
   tokens: 'Access tokens',
@@ -94,5 +94,5 @@ export const TAGS: Record<string, string> = {
   quota: 'Projects and quotas',
 }
 
-/** The type of bytes that every generator of clients knows. */
+/** The type of bytes that every client generator knows. */
 export const ANY_BYTES = 'application/octet-stream'

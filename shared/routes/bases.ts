@@ -14,7 +14,7 @@ import { operationSchema } from '../schemas/operations.ts'
 
 const BASES = '/v1/projects/{project}/bases'
 
-/** Bases, from which boxes are made. */
+/** Bases, from which clients create boxes. */
 export const baseOperations = {
   createBase: define({
     id: 'createBase',

@@ -93,7 +93,7 @@ export const tokenListSchema = z.looseObject({ tokens: z.array(tokenSchema), ...
 /** The path of one token. */
 export const tokenParams = z.strictObject({ token: idSchema })
 
-/** Operations of a box that a ticket may be for. */
+/** Operations of a box for which a ticket can be created. */
 const TICKETED = [
   'streamExec',
   'openConsole',
@@ -117,7 +117,7 @@ export const ticketBodySchema = ticketBodyOf(TICKETED)
 /** `POST P/tickets`, for operations outside of a box. */
 export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']).meta({ id: 'ProjectTicketRequest' })
 
-/** A ticket: `url` works once, within 60 s. */
+/** A ticket. `url` works once, within 60 s. */
 export const ticketSchema = z
   .looseObject({
     url: z.string().optional().meta({ description: 'URL for the request. Absent in a replay.' }),
@@ -131,7 +131,7 @@ export const ticketSchema = z
   })
   .meta({ id: 'Ticket' })
 
-/** The answer of `POST /v1/session`, with the `Set-Cookie` of the other half. */
+/** The answer of `POST /v1/session`, with the other half in `Set-Cookie`. */
 export const signInSchema = z
   .looseObject({
     session: z.string().optional().meta({
@@ -199,7 +199,7 @@ const amounts = z.looseObject({
 
 const allowed = z.number().min(0).max(1_000_000_000).nullable()
 
-/** The quota of a project and its use. Processors and memory count boxes that run or are to run. */
+/** The quota of a project and its use. CPUs and memory count boxes that run or should run. */
 export const quotaSchema = z
   .looseObject({
     project: nameSchema,
@@ -228,7 +228,7 @@ export const quotaSchema = z
   })
   .meta({ id: 'Quota' })
 
-/** A project that has something, with its quota and use. */
+/** A project with resources, and its quota and use. */
 export const projectSchema = quotaSchema
   .extend({
     boxes: z
@@ -250,7 +250,7 @@ export const projectListSchema = z
 /** The query of `GET /v1/projects`. */
 export const projectListQuery = pageQuery.extend({ prefix: prefixQuery })
 
-/** `PUT /v1/projects/{project}/quota`: an absent field stays, null is unlimited. Read-only fields may be sent back. */
+/** `PUT /v1/projects/{project}/quota`. An absent field stays, and null is unlimited. Read-only fields can be sent back. */
 export const updateQuotaBodySchema = z
   .strictObject({
     allowed: z

@@ -39,7 +39,7 @@ export const baseSchema = z
   })
   .meta({ id: 'Base' })
 
-/** `POST P/bases`: exactly one of `box` and `image`. */
+/** `POST P/bases`, with exactly one of `box` and `image`. */
 export const createBaseBodySchema = z
   .strictObject({
     name: nameSchema.meta({ description: 'Name of the base.' }),

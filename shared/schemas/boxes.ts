@@ -50,7 +50,7 @@ export const boxReasonSchema = z
       'Why the box has its status. `resizing` and `deleting` do not occur yet, and `host_lost` occurs only in a fleet.',
   })
 
-/** Cores, memory and storage as a client requests them. Null means the default of the deployment, or of the forked box. */
+/** CPUs, memory and storage as a client requests them. Null means the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
   .strictObject({
     cpus: cpusSchema.nullable().meta({ description: 'Cores, may be fractional. At most the CPUs of the host.' }),
@@ -161,13 +161,13 @@ const urlSettingsSchema = z.looseObject({
     .meta({ description: 'Seconds without use until the box is stopped. Null for never.' }),
 })
 
-/** Whole numbers of 32 bits, as the specification has them. */
+/** Whole numbers of 32 bits, as the specification defines them. */
 const portNumber = z.int().min(0).max(65_535).meta({ format: 'int32' })
 const seconds = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' })
 
 /**
- * `PUT B`: an absent field stays, null resets it to its default. `config` and `url_settings` merge by field, maps are
- * replaced whole. Read-only fields may be sent back unchanged (docs/api.md#conventions).
+ * `PUT B`. An absent field stays, and null resets it to its default. `config` and `url_settings` merge by field, and maps are replaced
+ * whole. Read-only fields can be sent back unchanged (docs/api.md#conventions).
  */
 export const updateBoxBodySchema = z
   .strictObject({

@@ -16,7 +16,7 @@ export const nameSchema = z
   )
   .meta({ id: 'Name', description: 'A name, unique in its project.', examples: ['web'] })
 
-/** The name of a new box, which is its host name too. */
+/** The name of a new box, which is also its host name. */
 export const boxNameSchema = nameSchema
   .refine((name) => !RESERVED_HOST_NAMES.has(name), {
     error: 'must be no name that Linux reserves for the machine itself, such as localhost: choose another',
@@ -43,10 +43,10 @@ export const idSchema = z
   .regex(/^[a-z]{3}_[0-9a-z]{26}$/, 'must be an identifier such as box_01jd…')
   .meta({ id: 'Id', description: 'A type prefix, `_`, then 26 base32 characters that sort by time.' })
 
-/** Bytes that the environment of a box, or environment and commands of a service, may have as JSON, since records store them. */
+/** Maximum bytes, as JSON, of the environment of a box, or of environment and commands of a service, because records store them. */
 export const DEFINITION_BYTES = 131_072
 
-/** Returns the bytes that parts of a definition, such as its environment and its command, have as JSON. Pure. */
+/** Returns the length, as JSON, of parts of a definition, such as its environment and its command. Pure. */
 export function definitionBytes(...parts: readonly unknown[]): number {
   return parts.reduce<number>((sum, part) => sum + new TextEncoder().encode(JSON.stringify(part) ?? '').length, 0)
 }
@@ -89,7 +89,7 @@ export function integerQuery(min: number, max: number) {
     .meta({ override: { type: 'integer', minimum: min, maximum: max } })
 }
 
-/** A boolean in a query string, `fallback` if left out. */
+/** A boolean in a query string. Default: `fallback`. */
 export function booleanQuery(fallback: boolean, description: string) {
   return z
     .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
@@ -130,14 +130,14 @@ export const pageQuery = z.strictObject({
     .meta({ description: '`next_continuation_token` from the previous page.' }),
 })
 
-/** The token of a list of paths: base64 of at most 16,384 bytes and a mark, which leaves room in the head of a request (32 KiB). */
+/** The token of a list of paths. It is base64 of at most 16,384 bytes and a mark, which fits into the head of a request (32 KiB). */
 export const pathTokenSchema = z
   .string()
   .max(21_860)
   .optional()
   .meta({ description: '`next_continuation_token` from the previous page.' })
 
-/** The fields of every list's answer beside its array. */
+/** The fields of every list's answer besides its array. */
 export const pageFields = {
   has_more: z.boolean().meta({ description: 'Whether there is another page.' }),
   next_continuation_token: z
@@ -146,7 +146,7 @@ export const pageFields = {
     .meta({ description: '`continuation_token` for the next page. Null on the last page.' }),
 }
 
-/** Texts that a query repeats, or has as one with commas. */
+/** Texts that a query repeats, or joins by commas. */
 export const TEXTS = { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: 64 } as const
 
 /** At least one tag, none with an empty key. */
@@ -156,7 +156,7 @@ const TAG_LIST = '^,*[^,=][^,]*(,([^,=][^,]*)?)*$'
 export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
   .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
-  // Without a filter a list has everything, which is not what a client that gives one means.
+  // Without a filter a list has everything, which a client that sends one does not mean.
   .refine(namesTags, 'must name a tag, as `key` or `key=value`; without the parameter, the list has all')
   .optional()
   .meta({
@@ -171,13 +171,13 @@ export const prefixQuery = z
   .optional()
   .meta({ description: 'Lists only names that start with this prefix.' })
 
-/** How URLs speak to a port. */
+/** The protocol of URLs to a port. */
 export const protocolSchema = z.enum(['http', 'h2c']).meta({
   description:
     'Protocol of the port: `http`, the default, or `h2c`. `h2c` is HTTP/2 without TLS, for example for gRPC servers.',
 })
 
-/** A size in GiB, may be fractional. */
+/** A size in GiB, possibly fractional. */
 export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
 
 /** Processors of a box. */
@@ -190,10 +190,10 @@ export const mountPathSchema = z
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
   .meta({ description: 'Absolute and normalized path. Must not be `/`, or below `/proc`, `/sys` or `/dev`.' })
 
-/** Describes a read-only field that is not compared, since its value may have changed after the client read it. */
+/** Describes a read-only field that is not compared, because its value may have changed after the client read it. */
 export const MEASURED = { description: 'Read-only. You may send back the value that you read.' }
 
-/** Read-only fields of a resource that an update may send back unchanged. The core checks them. */
+/** Read-only fields of a resource that an update can send back unchanged. The core checks them. */
 export function readOnlyFields<const K extends string>(names: readonly K[]): Record<K, z.ZodUnknown> {
   const field = z.unknown().meta({ description: 'Read-only. You may send it back unchanged.' })
   return Object.fromEntries(names.map((name) => [name, field])) as Record<K, z.ZodUnknown>
@@ -203,7 +203,7 @@ function countTags(tag: string | string[]): number {
   return [tag].flat().flatMap(tagsOf).length
 }
 
-/** Whether each of the lists has a tag, and none an empty key. */
+/** Returns whether each of the lists has a tag, and none has an empty key. */
 function namesTags(tag: string | string[]): boolean {
   const lists = [tag].flat().map(tagsOf)
   return lists.every((tags) => tags.length > 0 && tags.every((item) => !item.startsWith('=')))

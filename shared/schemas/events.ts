@@ -15,11 +15,11 @@ import {
 const CURSOR_MAX = 16_384
 /** Cells whose history is not in an answer. */
 const missingCells = z.array(z.string()).optional()
-/** Types in one query at most. */
+/** Maximum number of types in one query. */
 const TYPES_MAX = 64
 const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
 
-/** The path of the events of a project, or of all that the token can read. */
+/** The path of the events of a project, or of all projects that the token can read. */
 export const eventParams = z.strictObject({ project: projectOrAllSchema })
 
 /** `GET P/events`. */

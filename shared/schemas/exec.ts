@@ -11,7 +11,7 @@ import {
 } from './common.ts'
 import { forbid, notExactlyOne } from './field-rules.ts'
 
-/** Signals that may be sent to a command. */
+/** Signals that clients can send to commands. */
 const SIGNALS = [
   ...([
     'SIGHUP',
@@ -80,7 +80,7 @@ export const commandEnvironmentSchema = environmentSchema.refine(
   { error: VARIABLES_FAULT },
 )
 
-/** `POST B/exec`: exactly one of `command` and `shell`. */
+/** `POST B/exec`, with exactly one of `command` and `shell`. */
 export const execBodySchema = z
   .strictObject({
     command: commandSchema.optional().meta({ description: COMMAND_TEXT }),
@@ -201,7 +201,7 @@ export const execOutputQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for output after the offset, or for the end.'),
 })
 
-/** Kept output bytes, from an offset on. */
+/** Stored output bytes, from an offset on. */
 export const outputPieceFields = {
   offset: z.int().meta({
     description:

@@ -67,7 +67,7 @@ export const fileListQuery = z.strictObject({
   continuation_token: pathTokenSchema,
 })
 
-/** A file as lstat describes it. */
+/** A file, with the fields of lstat. */
 export const fileSchema = z
   .looseObject({
     path: z.string().meta({

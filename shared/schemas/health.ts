@@ -185,7 +185,7 @@ const owner = z.looseObject({
   snapshots: z.array(z.looseObject({ name: nameSchema, ...sizes })),
 })
 
-/** The last scrub of the pool, or the one under way. */
+/** The last or current scrub of the pool. */
 export const scrubSchema = z
   .looseObject({
     status: z
@@ -217,7 +217,7 @@ const poolSchema = z.looseObject({
   }),
 })
 
-/** `GET /v1/storage`: `unique_bytes` is the space that deleting only that resource would free. */
+/** `GET /v1/storage`. `unique_bytes` is the space that deleting only that resource would free. */
 export const storageSchema = z
   .looseObject({
     pool: poolSchema.nullable().meta({ description: 'Null for a token that does not cover all projects.' }),

@@ -56,7 +56,7 @@ export const SHARES = {
   edge_grants: { limit: 'edge_grants_kept', by: ['token'], rule: 'evict_oldest' },
 } as const satisfies Record<string, Share>
 
-/** One of the closed list of what is shared. */
+/** One of the closed list of shared resources. */
 export type ShareName = keyof typeof SHARES
 
 /** The shared resources, as `GET /v1/config` publishes them. */

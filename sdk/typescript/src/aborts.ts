@@ -8,8 +8,8 @@ import { unlessAborted } from './unless-aborted.ts'
 export type OnAbort = 'end' | 'detach'
 
 /**
- * Returns the socket as one that its signal closes at once: it receives and sends no more then, but rejects with the reason. `onAbort` is
- * called with that, unless all was received before.
+ * Wraps a socket so that its signal closes it at once. It then neither receives nor sends, and rejects with the reason. Calls `onAbort`
+ * with that reason, unless everything was received before.
  */
 export function boundTo(
   socket: MessageSocket,
@@ -63,7 +63,7 @@ export async function endExec(
   }
 }
 
-/** Ends a command whose start may not be answered yet. As `endExec`. */
+/** Ends a command whose start may not be answered yet, as `endExec` does. */
 export async function endStarted(
   caller: Caller,
   box: { project: string; name: string },

@@ -24,7 +24,7 @@ export function parseUrl(text: string, base: string): URL | null {
   return URL.canParse(text, base) ? new URL(text, base) : null
 }
 
-/** Returns scheme, host and port: `URL.origin` is `null` for WebSockets in some browsers. */
+/** Returns scheme, host and port, because `URL.origin` is `null` for WebSockets in some browsers. */
 export function originOf({ protocol, host }: URL): string {
   return `${protocol}//${host}`
 }
@@ -41,7 +41,7 @@ function reachOf(hostname: string): 'loopback' | 'link' | null {
   return /^169\.254\.\d+\.\d+$/.test(address) || /^\[fe[89ab][\da-f]:/.test(address) ? 'link' : null
 }
 
-/** Returns the IPv4 address of one such as `[::ffff:7f00:1]`. */
+/** Returns the IPv4 address in an address such as `[::ffff:7f00:1]`. */
 function mappedOf(host: string): string | null {
   const [, high, low] = /^\[::ffff:([\da-f]+):([\da-f]+)\]$/.exec(host) ?? []
   if (high === undefined || low === undefined) return null

@@ -1,4 +1,4 @@
-/** A fault of a request, found where `pointer` (RFC 6901) leads. */
+/** A fault of a request. `pointer` (RFC 6901) leads to it. */
 export interface RequestFault {
   pointer: string
   detail: string
@@ -23,7 +23,7 @@ export class ApiError extends Error {
   readonly retryable: boolean
   /** Faults of the request, only with `invalid_request`. */
   readonly errors: readonly RequestFault[]
-  /** The body of the answer, parsed where it is JSON. */
+  /** The body of the answer, parsed if it is JSON. */
   readonly body: unknown
 
   constructor(fields: ProblemFields, body: unknown) {

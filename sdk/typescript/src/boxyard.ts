@@ -22,7 +22,7 @@ export interface BoxyardOptions {
    * their session.
    */
   tickets?: 'auto' | 'always' | 'front' | undefined
-  /** How often a request is sent until it is answered, with pauses that double from 0.1 s. Default 6. */
+  /** How often the client sends a request until it gets an answer, with pauses that double from 0.1 s. Default: 6. */
   attempts?: number | undefined
   /** Replaces the platform's fetch. */
   fetch?: ((request: Request) => Promise<Response>) | undefined
@@ -33,13 +33,13 @@ export interface Boxyard {
   readonly call: Caller['call']
   readonly callFully: Caller['callFully']
   readonly transfer: Caller['transfer']
-  /** Goes through a list of any length, such as `listBoxes`. */
+  /** Iterates over a list of any length, such as `listBoxes`. */
   list<Id extends ListId>(id: Id, input: CallInput<Id>): AsyncGenerator<ItemOf<Id>>
   /** Follows the events of a project, `-` for all, without an end. */
   events(project: string, options?: FollowOptions): AsyncGenerator<BoxyardEvent>
-  /** Waits for the end of an operation, an id or what `Operation-Location` says. */
+  /** Waits for the end of an operation, given by its id or `Operation-Location`. */
   waitForOperation(operation: string, signal?: AbortSignal): Promise<Operation>
-  /** Makes a box, and waits until it runs or could not be started. */
+  /** Creates a box, and waits until it runs or failed to start. */
   createBox(project: string, body: CallInput<'createBox'>['body']): Promise<BoxHandle>
   /** Creates a base from a tar, or with `image: 'true'` from an image. The answer shows if the base is still being created. */
   createBaseFrom(project: string, archive: UploadBody, query: Query): Promise<FullAnswer<AnswerOf<'createBase'>>>
@@ -60,11 +60,11 @@ export interface BoxHandle {
   console(options?: ConsoleOptions): Promise<TerminalStream>
   /** Connects to a TCP port, published or not. An abort of the signal breaks the connection. */
   connect(port: number, options?: { signal?: AbortSignal | undefined }): Promise<PortStream>
-  /** Paths of a handle may have bytes that are not UTF-8, as `textOfBytes` reads them. */
+  /** Paths of a handle may hold bytes that are not UTF-8, as `textOfBytes` decodes them. */
   readFile(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
-  /** Bytes that are too many for a front that is a function go to the data address, unless a stream was read by then. */
+  /** Sends bodies that are too long for a front that is a function to the data address, unless it has already read a stream. */
   writeFile(path: string, body: UploadBody | string, query?: Query): Promise<AnswerOf<'writeFile'>>
-  /** A tar of what is at a path. */
+  /** A tar of a path. */
   readArchive(path: string, query?: Query): Promise<ReadableStream<Uint8Array>>
   /** Unpacks a tar into a directory, and returns the members that it refused. */
   writeArchive(path: string, body: UploadBody, query?: Query): Promise<AnswerOf<'writeArchive'>>
@@ -74,15 +74,15 @@ export interface BoxHandle {
     name?: string,
     more?: Omit<CallInput<'createBoxSnapshot'>['body'], 'name'>,
   ): Promise<AnswerOf<'createBoxSnapshot'>>
-  /** Goes through its snapshots, oldest first. */
+  /** Iterates over its snapshots, oldest first. */
   snapshots(): AsyncGenerator<ItemOf<'listBoxSnapshots'>>
   /** Restores the box to a snapshot, and waits until that is done. The service first saves the present state as an automatic snapshot. */
   restore(snapshot: string, more?: Omit<CallInput<'restoreBox'>['body'], 'snapshot'>): Promise<BoxRecord>
-  /** Goes through what has changed on its disk since a snapshot, until another one or now. */
+  /** Iterates over the changes on its disk since a snapshot, until another one or now. */
   diff(snapshot: string, to?: string): AsyncGenerator<ItemOf<'diffBoxSnapshot'>>
   /** Signals all processes of a command, by its id. */
   signal(exec: string, name: CallInput<'signalExec'>['body']['signal']): Promise<AnswerOf<'signalExec'>>
-  /** Goes through its services by name. */
+  /** Iterates over its services by name. */
   services(): AsyncGenerator<ItemOf<'listServices'>>
   stop(): Promise<BoxRecord>
   resume(): Promise<BoxRecord>
@@ -174,7 +174,7 @@ function createHandle(
   }
 }
 
-/** The methods of a handle that are one operation each. */
+/** The methods of a handle that call one operation each. */
 function stateOf(
   caller: Caller,
   box: { project: string; name: string },

@@ -18,7 +18,7 @@ export function textOfBytes(bytes: Uint8Array): string {
 /** Returns the bytes of a text that `textOfBytes` gave. A pure function. */
 export function bytesOfText(text: string): Uint8Array {
   if (isText(text)) return new TextEncoder().encode(text)
-  // With this flag surrogates match only where they are none of a pair.
+  // With this flag, surrogates match only if they are not part of a pair.
   const parts = text.split(/([\udc80-\udcff])/u).map((part, index) => {
     return index % 2 === 0 ? new TextEncoder().encode(part) : Uint8Array.of(part.charCodeAt(0) - ESCAPE)
   })
@@ -54,7 +54,7 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-/** How many bytes a character of UTF-8 has, by its first. */
+/** Returns the number of bytes of a UTF-8 character by its first byte. */
 function lengthOf(first: number): number {
   return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
 }

@@ -58,7 +58,7 @@ export interface SizedStream {
 /** Bytes of a request that is sent once. */
 export type CallerBody = Uint8Array | Blob | ReadableStream<Uint8Array>
 
-/** A request whose body or answer are bytes. */
+/** A request with bytes as its body or answer. */
 export interface TransferInput extends CallOptions {
   path: Record<string, string>
   query: Record<string, unknown>
@@ -70,7 +70,7 @@ type BodyOf<Op> = Op extends { requestBody: { content: { 'application/json': inf
 type JsonOf<Answer> = Answer extends { content: { 'application/json': infer Json } } ? Json : never
 type Plain<T> = [T] extends [never] ? undefined : T
 
-/** Creates the one place that sends requests of the API: openapi-fetch with idempotency keys, retries and errors as classes. */
+/** Creates the caller that sends all requests of the API. It adds idempotency keys, retries and error classes to openapi-fetch. */
 export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
   let client: ReturnType<typeof createFetchClient<paths>> | null = null
   const request = (...args: unknown[]): Promise<{ response: Response }> => {
@@ -97,7 +97,7 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
         ...input.headers,
       },
       signal: input.signal ?? null,
-      // Read here: openapi-fetch would hold an answer of any length.
+      // Reads the body here, because openapi-fetch would hold an answer of any length.
       fetch: async (sent: Request) => {
         answer = await fetchWithRetries(sent, { mark, attempts: isStream ? 1 : attempts, fetch })
         return new Response(null, { status: 204 })
@@ -122,7 +122,7 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
   }
 }
 
-// Pages that came over plain HTTP have no crypto.randomUUID.
+// Pages that came over plain HTTP lack crypto.randomUUID.
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -16,11 +16,11 @@ export interface ChannelSocket extends Pick<MessageSocket, 'id' | 'closed' | 'cl
   send(channel: number, bytes: Uint8Array): Promise<void>
   /** Returns the next frame, or null after the last one of a closed socket. */
   receive(): Promise<Frame | null>
-  /** Returns the next frame if it has come, without waiting. */
+  /** Returns the next frame if it has arrived, without waiting. */
   receiveReady(): Frame | null
 }
 
-/** Makes the channels of a socket that was opened with CHANNEL_PROTOCOL. */
+/** Creates the channels of a socket that was opened with CHANNEL_PROTOCOL. */
 export function channelsOf(socket: MessageSocket): ChannelSocket {
   const { id, closed, close } = socket
   return {

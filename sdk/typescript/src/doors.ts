@@ -11,11 +11,11 @@ import { isNode } from './platform.ts'
 import { toApiError, unexpectedAnswer } from './problems.ts'
 import { redirectOf } from './redirects.ts'
 
-/** Operations that a ticket may be had for. */
+/** Operations with tickets. */
 export type StreamId = SocketId | TransferId
-/** Those that send or take bytes. */
+/** Operations that send or receive bytes. */
 export type TransferId = 'readFile' | 'writeFile' | 'readArchive' | 'writeArchive' | 'createBase'
-/** Those over a WebSocket. */
+/** Operations over a WebSocket. */
 export type SocketId = 'streamExec' | 'openConsole' | 'openPort'
 
 export interface DoorOptions {
@@ -44,7 +44,7 @@ export interface StreamTarget {
   query: Query
   /** For `openPort`. */
   port?: number | undefined
-  /** As in SocketAddress. */
+  /** The same as in SocketAddress. */
   queuedMaxBytes?: number | undefined
   signal?: AbortSignal | undefined
 }
@@ -53,14 +53,14 @@ export type Query = Record<string, string | string[]>
 
 /** Opens streams at the front, or at the data address with a ticket. */
 export interface Doors {
-  /** A signal of the target gives up the opening, and closes the socket at once. */
+  /** A signal of the target cancels the opening, and closes the socket at once. */
   openSocket(id: SocketId, target: StreamTarget, protocol: string): Promise<MessageSocket>
   /** Sends or receives bytes. @throws ApiError `body_too_large` for a stream that cannot be resent with a ticket; ConnectionError */
   transfer(id: TransferId, target: StreamTarget, body?: UploadBody): Promise<Response>
 }
 
 export function createDoors(caller: Caller, { url, token, tickets, fetch }: DoorOptions): Doors {
-  // Once a front was found to be a function, it is not asked again.
+  // Skips a front that was found to be a function.
   let needsTickets = tickets === 'always' || (tickets === 'auto' && !isNode())
   const takeTicket = async (operation: StreamId, target: StreamTarget): Promise<{ url: string; id: string | null }> => {
     const { project, name = '', query, port, signal } = target
@@ -141,7 +141,7 @@ async function bodyOf(given: OneBody | undefined): Promise<SentBody> {
 function sendingOf({ body, headers }: SentBody, contentType: string): RequestInit {
   if (body === undefined) return {}
   const sent = { body: body as Blob, headers: { ...headers, 'content-type': contentType } }
-  // Not every platform's types know `duplex`.
+  // Some platforms' types lack `duplex`.
   const streamed: RequestInit & { duplex: 'half' } = { ...sent, duplex: 'half' }
   return body instanceof ReadableStream ? streamed : sent
 }
@@ -163,14 +163,14 @@ function textOfTicket(url: unknown): string {
   throw new ConnectionError('The front cannot stream, and the service has no data address that could.')
 }
 
-/** Returns the URL of a ticket that leads where a client goes. @throws ApiError */
+/** Returns the URL of a ticket if the client accepts its address. @throws ApiError */
 function checkTicket(front: string, url: string, schemes: readonly string[]): string {
   const obstacle = obstacleOf(front, url, schemes)
   if (obstacle === null) return url
   throw unexpectedAnswer(200, `The ticket leads to an address that this client does not use: ${obstacle}`)
 }
 
-/** Returns where the front takes the ticket of a WebSocket at the data address. */
+/** Returns the front's URL that accepts the ticket of a WebSocket at the data address. */
 function atFront(url: string, ticketUrl: string): string {
   const target = parseUrl(ticketUrl, url)
   if (target === null) throw unexpectedAnswer(200, 'The ticket is no URL.')
@@ -178,7 +178,7 @@ function atFront(url: string, ticketUrl: string): string {
   return `${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${pathname}${search}`
 }
 
-/** The error of a stream that is too long for a front, and that nothing is left of. */
+/** The error of a stream that is too long for a front and has already been read. */
 function tooLong(error: ApiError): ApiError {
   const detail =
     `The front refused this length (${error.message}), and a stream that was read cannot be sent to the data address: ` +
@@ -187,7 +187,7 @@ function tooLong(error: ApiError): ApiError {
   return Object.assign(toApiError(TOO_LARGE, problem), { cause: error })
 }
 
-/** How a front that is a function answers to an upgrade. */
+/** Status of a front that is a function for an upgrade. */
 const CANNOT_STREAM = new Set(['upgrade_required', 'unexpected_answer'])
-/** The status of a body that is larger than the event of a function, also as API Gateway says it. */
+/** The status of a body that is larger than the event of a function, also from API Gateway. */
 const TOO_LARGE = 413

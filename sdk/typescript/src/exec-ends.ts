@@ -19,7 +19,7 @@ export function endByCode(code: unknown, message: string | null): ExecEnd {
   return { exitCode: null, message: `The service gave an exit code that is none: ${String(code).slice(0, 40)}` }
 }
 
-/** Reads a Kubernetes `Status`. @throws ConnectionError for what is none */
+/** Reads a Kubernetes `Status`. @throws ConnectionError if it is invalid */
 export function endOfStatus(bytes: Uint8Array): ExecEnd {
   const status = fieldsOf(parseJson(new TextDecoder().decode(bytes)))
   const message = typeof status['message'] === 'string' ? status['message'] : null

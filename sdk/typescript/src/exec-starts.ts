@@ -3,7 +3,7 @@ import type { Query } from './doors.ts'
 import type { MessageSocket } from './message-socket.ts'
 import { parseJson, toApiError } from './problems.ts'
 
-/** How the service gets a command: in the query of the WebSocket, or in its first message. */
+/** How the service gets a command, either in the query of the WebSocket or in its first message. */
 export interface ExecStart {
   query: Query
   message: string | null

@@ -66,9 +66,9 @@ export interface ConsoleOptions {
   signal?: AbortSignal | undefined
 }
 
-/** How a command is run to its end. */
+/** Options of a command that runs to its end. */
 export interface RunControl {
-  /** Rejects with its reason as soon as the command is ended, which takes at most 5 s. */
+  /** Aborting it ends the command. The call rejects with its reason after that, within 5 s. */
   signal?: AbortSignal | undefined
   /** Effect of an abort on the command: `end` (default) stops it, `detach` leaves it running. Both reject at once. */
   onAbort?: OnAbort | undefined
@@ -175,7 +175,7 @@ export async function openConsole(doors: Doors, box: BoxRef, options: ConsoleOpt
 
 export interface ExecFollow extends BoxRef {
   exec: string
-  /** Where to begin, in bytes. */
+  /** Offset to begin at, in bytes. */
   offsets: Record<OutputPiece['stream'], number>
   /** Called with the number of bytes that the service no longer keeps and the stream omits. */
   onMissing?: ((stream: OutputPiece['stream'], bytes: number) => void) | undefined
@@ -226,7 +226,7 @@ interface OutputPage {
   page: AnswerOf<'getExecOutput'>
 }
 
-/** Repeats a read while the service is away, for some minutes. */
+/** Repeats a read for some minutes while the service is unavailable. */
 export async function persist<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -270,7 +270,10 @@ function bytesOf(base64: unknown): Uint8Array {
   }
 }
 
-/** Output of a terminal that may wait for its reader. A page shows as much in a fraction of a second, and a key that stops a flood takes effect behind it. */
+/**
+ * Output of a terminal that may wait for its reader. A page shows this much in a fraction of a second, and a key that stops a flood takes
+ * effect after it.
+ */
 const TERMINAL_QUEUED_BYTES = 128 * 1024
 const AWAY = new Set([502, 503, 504])
 const PATIENCE = 120

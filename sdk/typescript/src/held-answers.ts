@@ -41,7 +41,7 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
       length += value.length
     }
   } catch (error) {
-    // As fetch has it of any lost connection, in words of its platform.
+    // The same error as fetch has for a lost connection, with its platform's message.
     if ((error as { name?: unknown } | null)?.name === 'TypeError')
       throw new ConnectionError('The answer broke off.', { cause: error })
     throw error

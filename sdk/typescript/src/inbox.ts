@@ -3,9 +3,9 @@ export type Message = Uint8Array | string
 
 /** Queue of messages that arrived over a socket and are not read yet. */
 interface Inbox {
-  /** Returns how many bytes wait then. */
+  /** Returns how many bytes then wait. */
   put(message: Message): number
-  /** Counts once. */
+  /** Counts only once. */
   close(code: number, reason: string): void
   /** Drops all messages. After that, `take` throws `reason`. */
   fail(reason: unknown): void

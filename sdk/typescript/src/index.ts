@@ -1,4 +1,4 @@
-// All that a user of the package imports.
+// All exports of the package.
 export type { OnAbort } from './aborts.ts'
 export { ApiError, ConnectionError, OverflowError, type ProblemFields, type RequestFault } from './api-error.ts'
 export { type BoxHandle, type Boxyard, type BoxyardOptions, createBoxyard, type RunOptions } from './boxyard.ts'

@@ -16,22 +16,22 @@ export interface MessageSocket {
   send(message: Message): Promise<void>
   /** Returns the next message, or null after the last one of a closed socket. */
   receive(): Promise<Message | null>
-  /** Returns the next message if it has come, without waiting. */
+  /** Returns the next message if it has arrived, without waiting. */
   receiveReady(): Message | null
   /** Code and reason of the close, or null before it. */
   closed(): { code: number; reason: string } | null
   close(): void
-  /** Leaves at once: drops what came, and rejects with `reason` whatever receives. */
+  /** Closes at once, drops unread messages, and rejects pending reads with `reason`. */
   abort(reason: unknown): void
 }
 
-/** Where a socket is opened. */
+/** The address of a socket. */
 export interface SocketAddress {
   url: string
   protocol: string
-  /** Gives up the opening, and rejects with its reason. */
+  /** Cancels the opening, and rejects with its reason. */
   signal?: AbortSignal | undefined
-  /** Bytes that may wait for the reader before the socket is not read. Default: 1 MiB. */
+  /** Maximum bytes that wait for the reader before the socket is no longer read. Default: 1 MiB. */
   queuedMaxBytes?: number | undefined
 }
 
@@ -74,7 +74,7 @@ export async function openNodeSocket(
     abort: (reason) => {
       inbox.fail(reason)
       socket.close(1000)
-      // Read again, so that the answer to the close comes.
+      // Reads on, so that the answer to the close arrives.
       socket.resume()
       const timer = setTimeout(() => socket.terminate(), CLOSE_MS)
       socket.once('close', () => clearTimeout(timer))
@@ -138,7 +138,7 @@ export async function openWebSocket(address: SocketAddress): Promise<MessageSock
   signal?.throwIfAborted()
   if (StreamSocket) return openStreamSocket(new StreamSocket(url, { protocols: [protocol] }), address)
   const socket = new WebSocket(url, [protocol])
-  // The types of browsers take no bytes that could be shared.
+  // The browser types accept no bytes that could be shared.
   const sink = socket as { send(message: Message): void }
   socket.binaryType = 'arraybuffer'
   const inbox = createInbox({ pause: () => undefined, resume: () => undefined })
@@ -163,7 +163,7 @@ export async function openWebSocket(address: SocketAddress): Promise<MessageSock
   return {
     id: null,
     send: async (message) => {
-      // Such a socket drops it without a word.
+      // Such a socket drops the message without an error.
       if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError('the connection is closed')
       sink.send(message)
     },
@@ -250,13 +250,13 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
 const ABNORMAL = 1006
 /** The service sends at most 64 KiB of output, or of a port, in one message. */
 const MAX_FRAME_BYTES = 1024 * 1024
-/** A port of a box that sleeps is answered once it has woken. */
+/** A sleeping box answers for its port once it has woken. */
 const OPEN_MS = 60_000
-/** How long the other end may take to answer a close after an abort. */
+/** Time for the other end to answer a close after an abort. */
 const CLOSE_MS = 1_000
 /** Maximum length that the client reads of an error response. A problem has a few hundred letters. */
 const REFUSAL_LENGTH = 1024 * 1024
-/** Some of what a page takes in a second. */
+/** Part of what a page processes in a second. */
 const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024
 /** Code with which a socket is closed that cannot be paused. */
 export const OVERFLOW = 4008

@@ -6,13 +6,13 @@ export type ListId = {
   [Id in OperationId]: AnswerOf<Id> extends { has_more: boolean; next_continuation_token: string | null } ? Id : never
 }[OperationId]
 
-/** One element of the list that an operation answers with. */
+/** One element of a list in an answer. */
 export type ItemOf<Id extends ListId> = Extract<AnswerOf<Id>[NamedKey<AnswerOf<Id>>], readonly unknown[]>[number]
 
 /** The keys that a type names, because answers may also have others. */
 type NamedKey<T> = keyof { [Key in keyof T as string extends Key ? never : number extends Key ? never : Key]: T[Key] }
 
-/** Goes through a list of any length, a page at a time, as it is read. @throws ApiError, ConnectionError */
+/** Iterates over a list of any length, one page at a time on demand. @throws ApiError, ConnectionError */
 export async function* listAll<Id extends ListId>(
   caller: Caller,
   id: Id,

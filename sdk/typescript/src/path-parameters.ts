@@ -9,7 +9,7 @@ export function checkPathParameters(parameters: Readonly<Record<string, unknown>
   }
 }
 
-/** Fills a path template such as `/v1/projects/{project}/boxes`. @throws TypeError as checkPathParameters, and for a parameter that is missing */
+/** Fills a path template such as `/v1/projects/{project}/boxes`. @throws TypeError for a missing parameter, and as checkPathParameters */
 export function fillPath(template: string, parameters: Readonly<Record<string, string | number | undefined>>): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = parameters[name] ?? ''

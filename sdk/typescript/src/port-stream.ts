@@ -4,7 +4,7 @@ import type { MessageSocket } from './message-socket.ts'
 
 /** A TCP connection to a port of a box. `readable` and `writable` end independently. */
 export interface PortStream {
-  /** Ends as the program ends its direction. Errors with a ConnectionError if the connection breaks. */
+  /** Ends when the program ends its direction. Errors with a ConnectionError if the connection breaks. */
   readable: ReadableStream<Uint8Array>
   /** Closing it ends the direction to the program and leaves the other open. Aborting it closes the connection. */
   writable: WritableStream<Uint8Array>
@@ -63,5 +63,5 @@ const PORT_PROTOCOL = 'v1.port.boxyard'
 /** Text of a message that ends its sender's direction. */
 const END = 'end'
 const NORMAL = 1000
-/** Most bytes that the service takes in one message. */
+/** Maximum bytes of a message that the service accepts. */
 const MESSAGE_BYTES = 64 * 1024

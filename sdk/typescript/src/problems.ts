@@ -20,19 +20,19 @@ export function toApiError(status: number, body: unknown): ApiError {
   )
 }
 
-/** Makes the error of an answer that no Boxyard gives, with what is wrong with it. */
+/** Creates the error for an answer that no Boxyard sends, with the fault in it. */
 export function unexpectedAnswer(status: number, detail: string, body: unknown = ''): ApiError {
   const fields = { code: 'unexpected_answer', status, detail, requestId: null, retryable: false, errors: [] }
   return new ApiError(fields, body)
 }
 
-/** Returns an id that the service gave to what it made. @throws ApiError for what would lead a path elsewhere */
+/** Returns an id that the service assigned. @throws ApiError for an id that would change the path */
 export function checkId(text: unknown): string {
   if (typeof text === 'string' && /^[A-Za-z0-9][\w.-]{0,127}$/.test(text)) return text
   throw unexpectedAnswer(200, `The service gave an id that is none: ${JSON.stringify(text)?.slice(0, 80)}`)
 }
 
-/** Makes the answer that a client puts in the place of one that it does not follow. */
+/** Creates the answer that replaces a redirect which the client does not follow. */
 export function refusalOf(status: number, detail: string): Response {
   return new Response(JSON.stringify({ code: 'unexpected_answer', detail }), { status })
 }

@@ -14,8 +14,8 @@ export function redirectOf(method: string): 'manual' | 'follow' | 'error' {
 }
 
 /**
- * Makes a fetch that follows the redirect of a read whose answer the front cannot carry (307 to the data address), without the token to
- * another origin. Every other redirect is answered as a refusal with code `unexpected_answer`.
+ * Creates a fetch that follows the redirect of a read whose answer the front cannot carry (307 to the data address). Sends no token to
+ * another origin. Turns every other redirect into an error with code `unexpected_answer`.
  */
 export function followReads(fetch: Fetch): Fetch {
   return async (first) => {
@@ -48,7 +48,7 @@ function elsewhere(request: Request, target: URL): Request {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const TEMPORARY = 307
-/** To the data address, and from there to where it moved. */
+/** One redirect to the data address, and one to its new location. */
 const FOLLOWED_MAX = 2
 /** Headers that another origin also gets. They select bytes, and do not identify the client. */
 const SENT_ELSEWHERE = new Set(['accept', 'range', 'if-none-match', 'x-request-id'])

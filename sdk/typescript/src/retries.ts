@@ -65,7 +65,7 @@ export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   })
 }
 
-// An answer of 429 had no effect, so that even what may not be repeated is sent again.
+// An answer of 429 had no effect, so even a request that is not repeatable is sent again.
 function isWorthRepeating(status: number, mark: RetryMark): boolean {
   return status === 429 || (mark !== 'never' && (status === 502 || status === 503 || status === 504))
 }
@@ -79,7 +79,7 @@ function unreachable(request: Request, cause: unknown): Error {
 }
 
 function retryAfterMs({ headers }: Response): number | null {
-  // Whole seconds: the service gives no dates, and what is negative or none cannot be waited.
+  // Accepts only whole seconds, because the service sends no dates, and negative or invalid values cannot be waited for.
   const seconds = headers.get('retry-after') ?? ''
   return /^\d{1,12}$/.test(seconds) ? Math.min(Number(seconds) * 1000, LONGEST_MS) : null
 }

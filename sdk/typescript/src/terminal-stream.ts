@@ -3,13 +3,13 @@ import { CHANNEL, type ChannelSocket, type Frame } from './channel-socket.ts'
 import { type ExecEnd, endOfStatus } from './exec-ends.ts'
 import { OVERFLOW } from './message-socket.ts'
 
-/** Output of a command, in the order in which it came. */
+/** Output of a command, in its order of arrival. */
 export interface OutputPiece {
   stream: 'stdout' | 'stderr'
   bytes: Uint8Array
 }
 
-/** A command that runs, or a console that is attached: iterate for its output, then ask for its end. */
+/** A running command or an attached console. Iterate over its output, then ask for its end. */
 export interface TerminalStream extends AsyncIterable<OutputPiece> {
   /** Id of the exec record or session. Null for a session in a browser, which hides headers. */
   readonly id: string | null
@@ -21,9 +21,9 @@ export interface TerminalStream extends AsyncIterable<OutputPiece> {
   answerAgent(connection: number, bytes: Uint8Array): Promise<void>
   /** Sets the size of the terminal in characters. */
   resize(cols: number, rows: number): Promise<void>
-  /** Asks the service to answer, and resolves once anything has come from it, which takes that the output is being read. */
+  /** Asks the service to answer, and resolves once anything has arrived from it. This only works while the output is being read. */
   ping(): Promise<void>
-  /** Reads what is left of the output, if it is not iterated, and returns how it ended. @throws ConnectionError, OverflowError */
+  /** Reads the rest of the output unless you iterate over it, and returns how it ended. @throws ConnectionError, OverflowError */
   ended(): Promise<ExecEnd>
   /** Closes the stream. `noHup` decides what happens to the command. */
   close(): void
@@ -44,7 +44,7 @@ export type Loss = Resume | 'anew' | null
 /** Receives what a program of the box sends to the client's SSH agent, by connection. No bytes mean that the program sends no more. */
 export type AgentListener = (connection: number, bytes: Uint8Array) => void
 
-/** Makes the stream of a socket. */
+/** Creates the stream of a socket. */
 export function createTerminalStream(socket: ChannelSocket, loss: Loss, onAgent?: AgentListener): TerminalStream {
   let end: ExecEnd | null = null
   let isClosing = false
@@ -65,7 +65,7 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss, onAgent?
     },
     endInput: () => socket.send(CHANNEL.close, Uint8Array.of(CHANNEL.stdin)),
     answerAgent: async (connection, bytes) => {
-      // Without bytes, one message says so.
+      // Sends one message even without bytes.
       for (let at = 0; at === 0 || at < bytes.length; at += MESSAGE_BYTES)
         await socket.send(CHANNEL.agent, agentData(connection, bytes.subarray(at, at + MESSAGE_BYTES)))
     },
@@ -167,5 +167,5 @@ function agentData(connection: number, bytes: Uint8Array): Uint8Array {
 
 const NUMBER_BYTES = 4
 const JOINED_BYTES = 64 * 1024
-/** Below the longest message that the service takes. */
+/** Below the longest message that the service accepts. */
 const MESSAGE_BYTES = 256 * 1024

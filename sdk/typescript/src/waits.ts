@@ -6,7 +6,7 @@ import { Pace } from './retries.ts'
 export type Operation = AnswerOf<'getOperation'>
 export type BoxRecord = AnswerOf<'getBox'>
 
-/** Waits until an operation (an id, or what `Operation-Location` says) has ended. @throws ApiError with its problem if it failed */
+/** Waits until an operation, given by its id or `Operation-Location`, has ended. @throws ApiError with its problem if it failed */
 export async function waitForOperation(caller: Caller, operation: string, signal?: AbortSignal): Promise<Operation> {
   const path = { operation: checkId(operation.slice(operation.lastIndexOf('/') + 1)) }
   const pace = new Pace()
