@@ -24,7 +24,7 @@ async function main(outDir: string): Promise<void> {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      // The program of the page is one file, of more than Vite's usual bound.
+      // The program of the page is one file, above Vite's usual limit.
       chunkSizeWarningLimit: 1_000,
     },
   })

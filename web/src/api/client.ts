@@ -3,7 +3,7 @@ import { sessionFetch } from './session.ts'
 
 let client: Boxyard | null = null
 
-// Tests have a page as well, but not its types.
+// Tests also have a page, but not its types.
 const page = globalThis as unknown as { location: { origin: string } }
 
 /** Returns the client of this origin, in the name of the session. */

@@ -1,8 +1,8 @@
 import type { Credential } from './session.ts'
 
 /**
- * Returns what a pasted text signs in with: a token, also with the `Bearer` of a header before it, or the ticket of a sign-in link. Spaces
- * and line ends around it are no part of it. Null: it is neither.
+ * Returns the credential in a pasted text: a token, even after the `Bearer` of a header, or the ticket of a sign-in link. Ignores
+ * surrounding spaces and line ends. Returns null if it is neither.
  */
 export function readCredential(text: string): Credential | null {
   const word = text.trim().replace(/^bearer\s+/i, '')
@@ -11,7 +11,7 @@ export function readCredential(text: string): Credential | null {
   return TOKEN.test(word) ? { token: word } : null
 }
 
-/** Returns true for what can be the ticket of a sign-in link. */
+/** Returns true for a possible ticket of a sign-in link. */
 export function isTicket(text: string): boolean {
   return TICKET.test(text)
 }

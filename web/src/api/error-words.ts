@@ -47,7 +47,7 @@ function isSentence({ message, cause }: Error): boolean {
 const UNREACHABLE = "Can't reach Boxyard"
 const BROKEN = 'Something went wrong on this page. Try again, or reload it.'
 const NATIVE = [TypeError, SyntaxError, RangeError, ReferenceError]
-/** Fields whose names say too little. */
+/** Fields whose names explain too little. */
 const NAMES: Readonly<Record<string, string>> = {
   cpus: 'CPU',
   ram_mb: 'memory',

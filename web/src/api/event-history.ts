@@ -38,7 +38,7 @@ export const eventHistoryQuery = (filter: EventFilter) =>
     refetchInterval: ({ state }) => missingIn(state.data?.pages ?? []).length > 0 && MISSING_MS,
   })
 
-/** Returns the cells that any of the pages lacks, each once. */
+/** Returns the cells missing in any of the pages, each once. */
 export function missingIn(pages: readonly HistoryPage[]): string[] {
   return [...new Set(pages.flatMap(({ missing }) => missing))].sort()
 }
@@ -102,7 +102,7 @@ async function readSpan(
   }
 }
 
-/** Returns what has come live with what was before, newest first, each once. */
+/** Returns the live events with the loaded ones, newest first, each once. */
 export function joinEvents(live: readonly BoxyardEvent[], before: readonly BoxyardEvent[]): BoxyardEvent[] {
   const known = new Set(before.map(({ id }) => id))
   return [...live.filter(({ id }) => !known.has(id)), ...before]

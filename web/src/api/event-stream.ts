@@ -1,6 +1,6 @@
 /** A message of a stream of server-sent events. */
 export interface StreamMessage {
-  /** `message` where it is not named. */
+  /** `message` if it has no name. */
   name: string
   /** The cursor. Empty if the message has none. */
   id: string

@@ -18,7 +18,7 @@ export interface Job {
   input?: JobInput | undefined
 }
 
-/** The values of a form. None is secret, since a tab keeps them. */
+/** The values of a form. None is secret, because the tab stores them. */
 export type JobInput = Readonly<Record<string, string>>
 
 /** Work that has failed after its form was closed. */
@@ -26,19 +26,19 @@ export interface FailedJob {
   id: string
   words: string
   place: string
-  /** Why, in words. */
+  /** The reason in words. */
   reason: string
   code: string | null
   requestId: string | null
   input: JobInput
 }
 
-/** Where a tab keeps what it follows, over reloads. */
+/** Storage key for the jobs that a tab follows, across reloads. */
 const KEPT = 'boxyard.jobs'
 const KEPT_FAILED = 'boxyard.failed-jobs'
 let jobs: readonly Job[] = []
 let failed: readonly FailedJob[] | null = null
-/** Ids of those that were ended here. */
+/** Ids of the jobs that were stopped here. */
 const stopped = new Set<string>()
 let isResumed = false
 const listeners = new Set<() => void>()
@@ -48,18 +48,18 @@ export function currentJobs(): readonly Job[] {
   return jobs
 }
 
-/** Returns the work that has failed and was neither dismissed nor asked for again, in this tab. */
+/** Returns the failed work of this tab that was neither dismissed nor requested again. */
 export function failedJobs(): readonly FailedJob[] {
   failed ??= readKept<FailedJob>(KEPT_FAILED)
   return failed
 }
 
-/** Takes failed work off the list. */
+/** Removes failed work from the list. */
 export function dismissFailed(id: string): void {
   setFailed(failedJobs().filter((job) => job.id !== id))
 }
 
-/** Calls `listener` whenever a job begins, moves on, ends or fails, until the function that is returned is called. */
+/** Calls `listener` whenever a job begins, progresses, ends or fails, until the returned function is called. */
 export function watchJobs(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -99,7 +99,7 @@ export function resumeJobs(onEnd: (words: string, error: unknown) => void): void
   }
 }
 
-/** Forgets what the session followed. */
+/** Forgets the jobs of the session. */
 export function forgetJobs(): void {
   jobs = []
   sessionStorage.removeItem(KEPT)
@@ -156,7 +156,7 @@ function failureOf({ id, words, place }: Job, input: JobInput, error: unknown): 
   return { id, words, place, reason: errorWords(error), code, requestId, input }
 }
 
-/** Whether two inputs make the same thing. */
+/** Returns whether two inputs create the same resource. */
 function isSame(a: JobInput, b: JobInput): boolean {
   return a['project'] === b['project'] && a['name'] === b['name']
 }

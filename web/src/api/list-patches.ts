@@ -8,7 +8,7 @@ import type { Box, Ref } from './records.ts'
  */
 export type ListPatch = (ref: Ref, box: Box | null) => void
 
-/** Creates what keeps boxes of the list newer than the list. */
+/** Creates the patches that keep boxes of the list newer than the list. */
 export function createListPatches(queries: QueryClient): ListPatch {
   const newer = new Map<string, { ref: Ref; box: Box | null }>()
   let isWaiting = false

@@ -5,13 +5,13 @@ import { createPauses } from './patience.ts'
 import { ALL_PROJECTS } from './queries.ts'
 import { openEventStream } from './session-stream.ts'
 
-/** How a follower stands to the events. */
+/** State of a follower of events. */
 export interface LiveState {
-  /** Whether the events come. */
+  /** Whether events arrive. */
   isOpen: boolean
-  /** False: events may have been missed. */
+  /** False if events may have been missed. */
   isComplete: boolean
-  /** Whether they are asked for every some seconds, since the front carries no streams. */
+  /** Whether it polls every few seconds, because the front cannot stream. */
   isPolled: boolean
 }
 

@@ -4,7 +4,7 @@ import { mayHeal } from './patience.ts'
 /** Queries of the page behind a form, each with its number of readers. */
 export type ReadsBehind = ReadonlyMap<string, number>
 
-/** Returns what is being read, before a form reads something. */
+/** Returns the current readers, before a form reads something. */
 export function readsBehind(cache: QueryCache): ReadsBehind {
   return new Map(cache.getAll().map((query) => [query.queryHash, query.getObserversCount()]))
 }
@@ -15,7 +15,7 @@ export function missingRead(cache: QueryCache, behind: ReadsBehind): Query | nul
   return cache.getAll().find((query) => query.isActive() && isOfForm(query) && isMissing(query)) ?? null
 }
 
-/** It stays missing while it is read once more, when it has no error. */
+/** It stays missing during a second read, when it has no error. */
 function isMissing({ state: { data, error, errorUpdateCount } }: Query): boolean {
   return data === undefined && errorUpdateCount > 0 && (error === null || mayHeal(error))
 }

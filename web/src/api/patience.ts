@@ -27,7 +27,7 @@ export async function readPersistently<T>(read: () => Promise<T>, { signal, onLo
   }
 }
 
-/** Returns true for an answer that another request would get as well. */
+/** Returns true for an answer that another request would also get. */
 export function isForGood(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && !error.retryable
 }
@@ -37,15 +37,15 @@ export function mayHeal(error: unknown): boolean {
   return !(error instanceof ApiError) || error.retryable
 }
 
-/** The pauses before what is lost is tried again, each twice as long as the one before. */
+/** The pauses before retries, each twice as long as the one before. */
 export interface Pauses {
-  /** Waits for the next of them, at most until `signal` aborts. */
+  /** Waits for the next pause, at most until `signal` aborts. */
   wait(signal: AbortSignal): Promise<void>
-  /** Begins with the shortest again, once something has come. */
+  /** Resets to the shortest pause, once something has arrived. */
   restart(): void
 }
 
-/** Begins pauses that double from the first to the longest. */
+/** Creates pauses that double from the first to the longest. */
 export function createPauses({ firstMs = 250, longestMs = 5_000 } = {}): Pauses {
   let nextMs = firstMs
   return {

@@ -35,7 +35,7 @@ function untilKnown(boxes: readonly Box[]): number | false {
   return boxes.some(({ status }) => status === 'unknown') && UNKNOWN_MS
 }
 
-/** All boxes that the session may read, by project and name. */
+/** All boxes that the session can read, by project and name. */
 export const boxesQuery = queryOptions({
   queryKey: ['boxes'],
   queryFn: ({ signal }) => readWholeList('listBoxes', { path: { project: ALL_PROJECTS }, query: LONGEST_PAGE, signal }),
@@ -63,7 +63,7 @@ export const tokensQuery = queryOptions({
   queryFn: ({ signal }) => readWholeList('listTokens', { query: LONGEST_PAGE, signal }),
 })
 
-/** The projects that have something, with use and quota. */
+/** The projects with resources, and their quota and use. */
 export const projectsQuery = queryOptions({
   queryKey: ['projects'],
   queryFn: ({ signal }) => readWholeList('listProjects', { query: LONGEST_PAGE, signal }),

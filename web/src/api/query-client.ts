@@ -1,7 +1,7 @@
 import { type Query, QueryCache, QueryClient } from '@tanstack/react-query'
 import { mayHeal } from './patience.ts'
 
-/** Creates the store of what pages have read. */
+/** Creates the store of data that pages have read. */
 export function createQueryClient(): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({ onError: healLater }),

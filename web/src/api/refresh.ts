@@ -5,7 +5,7 @@ import { boxesQuery, boxQuery } from './queries.ts'
 import type { Ref } from './records.ts'
 import { createRereads, type Rereads } from './rereads.ts'
 
-/** Brings what is on screen up to date with the events as they come. */
+/** Keeps the page up to date with arriving events. */
 export interface Refresher {
   take(event: BoxyardEvent): void
   /** Reads everything on screen again. */
@@ -50,7 +50,7 @@ export function createRefresher(queries: QueryClient): Refresher {
   }
 }
 
-/** Returns what reads a box again if its page is open, or, where the list is to be patched, if there is a list. */
+/** Returns whether a query shows a box: its open page, or, with patches of the list, the list. */
 function boxRefresherOf(queries: QueryClient, rereads: Rereads): (ref: Ref, isPatching: boolean) => void {
   const cache = queries.getQueryCache()
   const patch = createListPatches(queries)

@@ -6,7 +6,7 @@ export interface AnyQuery extends Pick<Query, 'queryHash' | 'promise' | 'invalid
   fetch(options: undefined, how: { cancelRefetch: boolean }): Promise<unknown>
 }
 
-/** Reads queries again, so that what was asked for before an event is never the last word. */
+/** Reads queries again, so that a request from before an event never has the last word. */
 export interface Rereads {
   /**
    * Resolves once a read has ended that began after the call. Cancels a read that another caller began. Does not cancel its own, because a
@@ -17,7 +17,7 @@ export interface Rereads {
   refresh(query: AnyQuery): Promise<void>
 }
 
-/** Creates what knows the reads that it has begun. */
+/** Creates the rereads, which know the reads that they began. */
 export function createRereads(): Rereads {
   const under = new Map<string, { isAgain: boolean; ended: Promise<void> }>()
   const run = async (query: AnyQuery): Promise<void> => {

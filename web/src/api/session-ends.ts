@@ -25,8 +25,8 @@ export function endKept(): SessionEnd | null {
 }
 
 /**
- * Returns what the refusal of a session means. Its cookie goes at its time by the clock of this browser, and the service then sees half of a
- * session: `endsAt` is that time.
+ * Returns the meaning of a session's refusal. Its cookie expires by the clock of this browser at `endsAt`, and the service then sees half
+ * of a session.
  */
 export function endOf({ code, message }: Pick<ApiError, 'code' | 'message'>, endsAt: number, now: number): SessionEnd {
   if (code === 'token_expired' || (code === 'token_invalid' && now >= endsAt - CLOCK_MS)) return { kind: 'expired' }

@@ -3,8 +3,8 @@ import { unreachableWords } from './error-words.ts'
 import { endKept, endOf, endWords, keepEnd, type SessionEnd } from './session-ends.ts'
 
 /**
- * The session of this origin: an httpOnly cookie, and a key that this page keeps and sends as a header. Neither is worth anything
- * without the other: a cookie goes to every port of the host, what a page keeps only to its own origin.
+ * The session of this origin, which is an httpOnly cookie, and a key that this page stores and sends as a header. Each is worthless without
+ * the other. A cookie goes to every port of the host, and stored data only to its own origin.
  */
 const KEY = 'boxyard.session'
 const HEADER = 'x-boxyard-session'
@@ -20,13 +20,13 @@ export function hasSession(): boolean {
   return sessionKey() !== null
 }
 
-/** Calls `ended` whenever the service no longer takes the session. */
+/** Calls `ended` whenever the service no longer accepts the session. */
 export function watchSession(ended: Ended): void {
   onEnded = ended
   isOver = !hasSession()
 }
 
-/** Returns true for a change of what the browser keeps by which another tab has signed in, or out. */
+/** Returns true for a storage change by which another tab has signed in or out. */
 export function isSessionChange(change: Record<'key' | 'oldValue' | 'newValue', string | null>): boolean {
   return change.key === null || (change.key === KEY && change.oldValue !== change.newValue)
 }
@@ -36,7 +36,7 @@ export function sessionKey(): string | null {
   return localStorage.getItem(KEY)
 }
 
-/** Returns the headers that make a request one of the session. */
+/** Returns the headers that add the session to a request. */
 export function sessionHeaders(): Record<string, string> {
   const key = sessionKey()
   return key === null ? {} : { [HEADER]: key }
@@ -56,7 +56,7 @@ export function reasonKept(): string | null {
   return reason
 }
 
-/** Keeps the reason where a page that had a session finds none any more. */
+/** Keeps the reason if a page that had a session no longer finds one. */
 export function noteLoss(): void {
   if (isOver) return
   endHere({ kind: 'cleared' })
@@ -81,7 +81,7 @@ export async function sessionFetch(request: Request): Promise<Response> {
 /** Forgets the session of `key` (null for none) after a refusal, and reports why it has ended. */
 export function noteRefusal(key: string | null, error: ApiError): void {
   if (key !== sessionKey() || isOver) return
-  // A tab that signs out has said so before the service has.
+  // A tab that signs out has stored the reason before the service answers.
   const told: SessionEnd = key === null ? { kind: 'cleared' } : (endKept() ?? endOf(error, endsAt(), Date.now()))
   endHere(told)
   onEnded(endWords(told))
@@ -99,14 +99,14 @@ function endHere(end: SessionEnd): void {
   localStorage.removeItem(KEY)
 }
 
-/** A credential that a session is begun with: a token, or the ticket of a sign-in link, good once. */
+/** A credential that begins a session: a token, or the single-use ticket of a sign-in link. */
 export type Credential = { token: string } | { ticket: string }
 
-/** Begins a session. @throws ApiError for a credential that is not taken, ConnectionError */
+/** Begins a session. @throws ApiError for a rejected credential, ConnectionError */
 export async function signIn(credential: Credential): Promise<void> {
   const headers =
     'token' in credential ? { authorization: `Bearer ${credential.token}` } : linkHeaders(credential.ticket)
-  // With the session that this browser has still, which then ends.
+  // Sends the session that this browser still has, which then ends.
   const response = await post('/v1/session', { ...sessionHeaders(), ...headers })
   const body = (await response.json()) as Record<string, unknown>
   if (!response.ok || typeof body['session'] !== 'string') throw toApiError(response.status, body)
@@ -128,7 +128,7 @@ function endOfAnswer({ headers }: Response, { token }: Record<string, unknown>):
 /** The token that a sign-in link signs in with. */
 export interface LinkFacts {
   token: { id: string; name: string; projects: '*' | readonly string[]; permissions: readonly string[] }
-  /** End of the session that it would begin. */
+  /** End of the session that the link would begin. */
   expires_at: string
 }
 
@@ -149,7 +149,7 @@ export async function signOut(): Promise<void> {
   isOver = true
   try {
     const response = await reach(() => sessionFetch(new Request('/v1/session', { method: 'DELETE' })))
-    // One that the service does not take has ended already.
+    // A session that the service rejects has already ended.
     if (!response.ok && response.status !== 401) throw await problemIn(response)
   } catch (error) {
     keepEnd(null)
@@ -164,7 +164,7 @@ export function forgetSession(): void {
   endHere({ kind: 'forgotten' })
 }
 
-/** Sends the ticket of a link where no proxy logs it. */
+/** Sends the ticket of a link in a header that proxies do not log. */
 function linkHeaders(ticket: string): Record<string, string> {
   return { 'x-boxyard-link': ticket }
 }

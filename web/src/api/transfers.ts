@@ -10,7 +10,7 @@ export interface Upload {
   /** Query of `writeFile`. */
   query: Record<string, string>
   bytes: Blob
-  /** Whether a file that is there already is replaced. */
+  /** Whether to replace an existing file. */
   isReplacing: boolean
   onProgress(sentBytes: number): void
   signal: AbortSignal
@@ -72,11 +72,11 @@ export function sendBytes({ method, path, headers, bytes, onProgress, signal }: 
 export interface Download {
   operation: 'readFile' | 'readArchive'
   query: Record<string, string>
-  /** Name of the file that it is kept in. */
+  /** Name of the downloaded file. */
   fileName: string
 }
 
-/** Lets the browser take bytes of a box to its disk, by a ticket that is shown to this origin. @throws ApiError, ConnectionError */
+/** Makes the browser download bytes of a box, with a ticket for this origin. @throws ApiError, ConnectionError */
 export async function download({ project, name }: Ref, { operation, query, fileName }: Download): Promise<void> {
   const { url } = await api().call('createTicket', { path: { project, name }, body: { operation, query } })
   if (url === undefined) throw new Error('The ticket came without its address. Try again.')
@@ -85,7 +85,7 @@ export async function download({ project, name }: Ref, { operation, query, fileN
   save(pathname + search, fileName)
 }
 
-/** Lets the browser take bytes of this page to its disk. */
+/** Makes the browser download bytes of this page. */
 export function saveBlob(blob: Blob, fileName: string): void {
   const address = URL.createObjectURL(blob)
   save(address, fileName)
@@ -110,5 +110,5 @@ function fieldsOf(text: string): Record<string, unknown> {
   }
 }
 
-/** Long enough for a browser to have begun. */
+/** Long enough for a browser to start the download. */
 const REVOKED_AFTER_MS = 60_000

@@ -18,14 +18,14 @@ export const volumeSnapshotsQuery = ({ project, name }: Ref) =>
       readWholeList('listVolumeSnapshots', { path: { project, name }, query: LONGEST_PAGE, signal }),
   })
 
-/** The backups that were made of a volume, oldest first. */
+/** The backups of a volume, oldest first. */
 export const volumeBackupsQuery = ({ project, name }: Ref) =>
   queryOptions({
     queryKey: ['backups', project, name],
     queryFn: ({ signal }) => readWholeList('listBackups', { path: { project, name }, query: LONGEST_PAGE, signal }),
   })
 
-/** All backups of a project that the store holds, also of volumes that are gone. */
+/** All backups of a project in the store, including backups of deleted volumes. */
 export const storedBackupsQuery = (project: string) =>
   queryOptions({
     queryKey: ['backups', project],

@@ -1,7 +1,7 @@
 import type { CallInput, ItemOf, ListId } from '@boxyard/sdk'
 import { api } from './client.ts'
 
-/** As many as a page of a list may have. */
+/** The maximum of a page of a list. */
 export const LONGEST_PAGE = { max_results: 1000 }
 
 /** Reads a whole list, a page of 1,000 at a time. */

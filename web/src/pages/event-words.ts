@@ -108,7 +108,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'service.promote_failed': 'failed to promote',
   'service.rollback_failed': 'failed to roll back',
 }
-/** States that a request leads to. */
+/** States that follow a request. */
 const STEPS: ReadonlySet<string> = new Set(['box.running', 'box.stopped', 'box.restoring'])
 const REQUESTS: ReadonlySet<string> = new Set([
   'box.created',

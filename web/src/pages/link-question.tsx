@@ -82,7 +82,7 @@ function LinkFactsList({ facts: { token, expires_at } }: { facts: LinkFacts }) {
   )
 }
 
-/** Says who is signed in at present, whose session a sign-in ends. */
+/** Shows the currently signed-in user, whose session a sign-in ends. */
 function Present() {
   const isSignedIn = hasSession()
   const { data: me } = useQuery({ ...meQuery, enabled: isSignedIn })

@@ -12,7 +12,7 @@ import { TextField } from '../ui/field.tsx'
 import { useTitle } from '../ui/page.tsx'
 import { LinkQuestion } from './link-question.tsx'
 
-/** Begins a session by a token that is pasted, or by a sign-in link, which asks first. */
+/** Begins a session with a pasted token, or with a sign-in link, which asks first. */
 export function SignIn() {
   useTitle('Sign in')
   const { to } = usePageSearch<{ to: string }>()

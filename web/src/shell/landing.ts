@@ -30,7 +30,7 @@ function headingOf(): HTMLElement | null {
 
 function land(element: HTMLElement): void {
   if (!element.hasAttribute('tabindex')) element.tabIndex = -1
-  // Where the page is scrolled to, the router has restored.
+  // The router has restored the scroll position.
   element.focus({ preventScroll: true })
 }
 

@@ -15,7 +15,7 @@ import { ShortcutsButton } from './shortcuts.tsx'
 import { SignOut } from './sign-out.tsx'
 import { chooseTheme, type Theme, useChosenTheme } from './theme.ts'
 
-/** The frame of all pages of a session: navigation, palette, what happens now. */
+/** The frame of all pages of a session: navigation, palette, and live updates. */
 export function Layout() {
   const { canRead } = useRights()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
@@ -95,7 +95,7 @@ function Sidebar({ openPalette }: { openPalette(): void }) {
   )
 }
 
-/** The pages of a group that the session may see. */
+/** The pages of a group that the session can see. */
 function PlaceGroup({ group, onOpen }: { group: NavigationEntry['group']; onOpen(): void }) {
   const rights = useRights()
   const project = useShownProject()

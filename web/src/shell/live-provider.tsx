@@ -7,7 +7,7 @@ import { createRefresher } from '../api/refresh.ts'
 import { endUndos } from '../ui/toasts.tsx'
 import { useIsInSight } from './visibility.ts'
 
-/** The last events, newest first, and whether and how they come. */
+/** The last events, newest first, and whether and how they arrive. */
 export interface Live extends Pick<LiveState, 'isOpen' | 'isPolled'> {
   events: readonly BoxyardEvent[]
 }
@@ -15,7 +15,7 @@ export interface Live extends Pick<LiveState, 'isOpen' | 'isPolled'> {
 const NOTHING: Live = { isOpen: false, isPolled: false, events: [] }
 const LiveContext = createContext<Live>(NOTHING)
 
-/** Follows the events once for all pages, and brings what they show up to date. */
+/** Follows the events once for all pages, and updates the data on screen. */
 export function LiveProvider({ isOn, children }: { isOn: boolean; children: ReactNode }) {
   const queries = useQueryClient()
   const isInSight = useIsInSight()
@@ -47,10 +47,10 @@ export function LiveProvider({ isOn, children }: { isOn: boolean; children: Reac
   return <LiveContext value={live}>{children}</LiveContext>
 }
 
-/** Returns what happens now. */
+/** Returns the live events. */
 export function useLive(): Live {
   return useContext(LiveContext)
 }
 
-/** How many events are kept of those that have come. */
+/** Number of live events that are kept. */
 export const EVENTS_KEPT = 500

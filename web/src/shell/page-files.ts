@@ -2,7 +2,7 @@ import { type AsyncRouteComponent, lazyRouteComponent } from '@tanstack/react-ro
 
 /** The file of a page could not be loaded. The service is away, or another version of it has files of other names. */
 export class PageFileError extends Error {
-  /** Loads it once more. @throws whatever keeps it from coming still */
+  /** Loads it again. @throws the error if it still fails */
   readonly again: () => Promise<unknown>
 
   constructor(again: () => Promise<unknown>, cause: unknown) {
@@ -18,7 +18,7 @@ type Load<Name extends string> = () => Promise<Record<Name, unknown>>
 
 const loads: (() => Promise<unknown>)[] = []
 
-/** Returns a page whose file is loaded when it is opened, or before, while nothing else is to be done. */
+/** Returns a page whose file is loaded when it is opened, or earlier while the browser is idle. */
 export function lazyPage<Name extends string>(load: Load<Name>, name: Name): AsyncRouteComponent<object> {
   loads.push(load)
   const loadTelling = async (): Promise<Record<string, AsyncRouteComponent<object>>> => {
@@ -58,10 +58,10 @@ export function loadPagesWhenIdle(): () => void {
 }
 
 function whenIdle(work: () => void): void {
-  // Safari has none.
+  // Safari lacks it.
   if (typeof requestIdleCallback === 'function') requestIdleCallback(work)
   else setTimeout(work, SETTLED_MS / 5)
 }
 
-/** After this the first page has what it shows. */
+/** After this the first page has its data. */
 const SETTLED_MS = 1_000

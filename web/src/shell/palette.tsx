@@ -27,7 +27,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: 
         setOpen(true)
       }
     }
-    // Before a terminal takes the key.
+    // Runs before a terminal takes the key.
     window.addEventListener('keydown', onKey, { capture: true })
     return () => window.removeEventListener('keydown', onKey, { capture: true })
   }, [isOpen, setOpen, pass])
@@ -41,7 +41,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen(isOpen: 
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           aria-describedby={undefined}
-          // A page that is gone to gets the focus itself.
+          // An opened page takes the focus itself.
           onCloseAutoFocus={(event) => (hasLeft.current ? event.preventDefault() : returnFocus(event))}
           className="fixed top-[12vh] left-1/2 z-50 w-[calc(100vw-2rem)] max-w-xl -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-panel shadow-2xl"
         >

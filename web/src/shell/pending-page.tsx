@@ -21,7 +21,7 @@ export function PendingPage() {
   )
 }
 
-/** The console on its way, before it knows what the session may see. */
+/** The loading console, before it knows the permissions of the session. */
 export function Starting() {
   return (
     <main aria-busy className="grid min-h-dvh place-items-center">
@@ -35,7 +35,7 @@ export function Starting() {
   )
 }
 
-/** A line at the top of the window while a page that was gone to is on its way. */
+/** A line at the top of the window while an opened page is loading. */
 export function ProgressLine() {
   const isUnderWay = useRouterState({ select: ({ status }) => status === 'pending' })
   return (

@@ -12,14 +12,14 @@ import {
 } from 'lucide-react'
 import type { Rights } from './rights.ts'
 
-/** A page that the navigation and the palette lead to. */
+/** A page in the navigation and the palette. */
 export interface NavigationEntry {
   to: string
   name: string
   icon: typeof Boxes
   /** Pages of one group stand together. */
   group: 'work' | 'people' | 'history' | 'host'
-  /** Whether the session may see it. */
+  /** Whether the session can see it. */
   isFor(rights: Rights): boolean
 }
 

@@ -7,7 +7,7 @@ import { NAME_PATTERN } from '../ui/refusal-words.ts'
 import { useSearchState } from '../ui/search-state.ts'
 import { useRights } from './rights.ts'
 
-/** The project that something is made in: one of the session's, or any. */
+/** The project for something new: one of the session's projects, or any. */
 export function ProjectField({ value, change }: { value: string; change(project: string): void }) {
   const { projects, isOfAll } = useRights()
   const { known, isKnown } = useProjects()
@@ -33,7 +33,7 @@ export function ProjectField({ value, change }: { value: string; change(project:
       <TextField
         label="Project"
         name="project"
-        // Until the projects have come the dialog does not begin here.
+        // Until the projects have loaded, the dialog's focus does not start here.
         required={isKnown}
         pattern={NAME_PATTERN}
         value={value}
@@ -80,7 +80,7 @@ export function useFirstProject(): string {
   return [get('project'), lastProject()].find(may) ?? (isKnown && others.length === 0 ? only : '')
 }
 
-/** Notes the project that something was made in, for this browser and as long as the tab is open. */
+/** Remembers the project in which something was created, in this browser and while the tab is open. */
 export function rememberProject(project: string): void {
   sessionStorage.setItem(KEY, project)
 }

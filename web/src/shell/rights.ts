@@ -14,7 +14,7 @@ export interface Rights {
   name: string
 }
 
-/** Returns what the session may do. */
+/** Returns the permissions of the session. */
 export function useRights(): Rights {
   const { data } = useSuspenseQuery(meQuery)
   const may = new Set<string>(data.permissions)

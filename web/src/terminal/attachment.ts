@@ -9,7 +9,7 @@ import { HeldInput, type Unsent } from './held-input.ts'
 import { PingRecord, watchPeer } from './peer-watch.ts'
 import { Screen } from './screen.ts'
 
-/** How a terminal stands to its session. */
+/** State of the connection between a terminal and its session. */
 export type AttachmentState =
   | { kind: 'connecting' }
   | { kind: 'open' }
@@ -20,9 +20,9 @@ export type AttachmentState =
 export interface AttachOptions {
   box: Ref
   session: string
-  /** The directory that a session begins in, if it is not there yet. */
+  /** The directory for a new session, if none of the name exists. */
   cwd?: string | undefined
-  /** Returns what a typed text is, such as with a Ctrl key of the screen. */
+  /** Transforms a typed text, for example with the on-screen Ctrl key. */
   typed(text: string): string
   onState(state: AttachmentState): void
   /** Reports input that did not reach the session, or null if there is none. */
@@ -44,7 +44,7 @@ export class Attachment {
   readonly #listeners: IDisposable[]
   #flood = new Flood()
   #connection: Connection | null = null
-  /** Answers to queries in replayed output are for programs that asked long ago. */
+  /** Answers to queries in replayed output would reach programs that no longer wait for them. */
   #isReplaying = true
 
   constructor(terminal: Terminal, options: AttachOptions) {
@@ -100,7 +100,7 @@ export class Attachment {
     })
   }
 
-  /** Leaves the output that waits between the box and the page, and attaches to its end. */
+  /** Skips the output between the box and the page, and attaches to its end. */
   async #skip(): Promise<void> {
     const connection = this.#connection
     if (connection === null) return
@@ -135,7 +135,7 @@ export class Attachment {
     }
   }
 
-  /** Opens a stream of the session. @throws ApiError, ConnectionError also where nothing answers for some seconds */
+  /** Opens a stream of the session. @throws ApiError, ConnectionError also if nothing answers for some seconds */
   async #connect(): Promise<TerminalStream> {
     const { box, session, cwd } = this.#options
     const { cols, rows } = this.#terminal
@@ -207,18 +207,18 @@ export class Attachment {
 
 interface Connection {
   stream: TerminalStream
-  /** Leaves it for a reason. */
+  /** Disconnects for a reason. */
   cut(reason: Error): void
   /** Settles once the last input is on its way. */
   written: Promise<void>
 }
 
-/** The page left output that it had not shown. */
+/** The page skipped output that it had not shown. */
 class SkippedError extends Error {
   override readonly name = 'SkippedError'
 }
 
-/** Returns true if nothing comes for a moment. */
+/** Returns true if nothing arrives for a moment. */
 function isQuiet(next: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(true), QUIET_MS)
@@ -237,6 +237,6 @@ const REPORT = /^\u001b(?:[P\]].|\[(?:[IOM<?>]|[\d;]*[Rnt]))/
 const INTERRUPTS = new Set(['\u0003', '\u001a', '\u001c'])
 const PAUSE_MAX_MS = 8_000
 const CONNECT_MS = 8_000
-/** A console begins with the last 256 KiB of what was on it. */
+/** A console begins with the last 256 KiB of its output. */
 const REPLAY_BYTES = 256 * 1024
 const QUIET_MS = 60

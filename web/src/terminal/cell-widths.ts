@@ -100,7 +100,7 @@ const KEYCAP_BASES = new Set(Array.from('0123456789#*', (char) => char.charCodeA
 const MARKS = /^[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff\ud7b0-\ud7ff]$/u
 /** Format characters that have a shape. */
 const VISIBLE_FORMATS = /[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/u
-/** Wide and fullwidth in EastAsianWidth.txt beside emoji, with what is reserved between them. */
+/** Wide and fullwidth in EastAsianWidth.txt besides emoji, including reserved code points between them. */
 const WIDE: readonly (readonly [first: number, last: number])[] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],

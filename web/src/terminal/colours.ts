@@ -47,7 +47,7 @@ export const DARK: ITheme = {
   brightWhite: '#ffffff',
 }
 
-/** Marks of what is found, all of them and the one that is gone to, on a light and on a dark page. */
+/** Marks of matches, both all of them and the current one, on a light and on a dark page. */
 export const FOUND_LIGHT = {
   matchBackground: '#ffe9a8',
   matchOverviewRuler: '#8a5200',

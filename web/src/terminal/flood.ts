@@ -9,7 +9,7 @@ export class Flood {
     this.#now = now
   }
 
-  /** Counts output that came. */
+  /** Counts output that arrived. */
   take(bytes: number): void {
     const now = this.#now()
     if (now - this.#lastAt > GAP_MS) {
@@ -27,8 +27,8 @@ export class Flood {
   }
 }
 
-/** Output after such a pause is another. */
+/** Output after such a pause starts a new measurement. */
 const GAP_MS = 300
 const FLOOD_BYTES = 128 * 1024
-/** More than a program writes that is watched, such as `top`. */
+/** More than an interactive program such as `top` writes. */
 const FLOOD_BYTES_PER_SECOND = 64 * 1024

@@ -1,8 +1,8 @@
 import type { Terminal } from '@xterm/xterm'
 
 /**
- * Lets the graphics processor draw a terminal, which takes less than half of the time that elements of the page do. Elements stay where
- * the browser would emulate one, has lost it, or the file of the renderer does not come.
+ * Draws a terminal with the GPU, which takes less than half of the time of page elements. Uses elements if the browser would emulate a GPU,
+ * has lost it, or cannot load the renderer's file.
  */
 export async function drawByGpu(terminal: Terminal): Promise<void> {
   if (!hasGpu()) return
@@ -14,7 +14,7 @@ export async function drawByGpu(terminal: Terminal): Promise<void> {
     renderer.onContextLoss(() => renderer.dispose())
     terminal.loadAddon(renderer)
   } catch {
-    // The terminal draws by elements, as before.
+    // The terminal draws with elements again.
   }
 }
 

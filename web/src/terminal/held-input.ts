@@ -1,8 +1,8 @@
 /** Input that did not reach a session. */
 export interface Unsent {
-  /** Whether some is kept, and can still be sent. */
+  /** Whether it keeps input that can still be sent. */
   isKept: boolean
-  /** Whether some was sent, and may have been lost with the connection. */
+  /** Whether it sent input that the connection may have lost. */
   isUnsure: boolean
 }
 
@@ -15,7 +15,7 @@ export class HeldInput {
   #kept: Uint8Array[] = []
   #keptBytes = 0
   #isBrief = true
-  /** Whether something was typed since the session was last heard of. */
+  /** Whether the user typed something since the session last answered. */
   #isUnheard = false
   #isUnsure = false
 
@@ -60,7 +60,7 @@ export class HeldInput {
     this.#isUnheard = false
   }
 
-  /** Returns what is kept, and forgets it. */
+  /** Returns the kept input, and forgets it. */
   take(): Uint8Array[] {
     const kept = this.#kept
     this.drop()

@@ -12,7 +12,7 @@ function watch(listener: () => void): () => void {
 
 function keyboardHeight(): number {
   const { visualViewport: sight } = window
-  // A page that is zoomed in is seen in part, too.
+  // A zoomed page is also only partly visible.
   if (sight === null || sight.scale !== 1) return 0
   const hiddenPx = window.innerHeight - sight.height
   return hiddenPx > LEAST_PX ? Math.round(hiddenPx) : 0

@@ -7,7 +7,7 @@ import { boxPortOf } from './box-port.ts'
 export interface LinkOptions {
   /** Shows the target of the link below the pointer, or null once the pointer has left it. */
   onHover(address: string | null): void
-  /** Takes a port of the box that a program calls its own machine's, and the path behind it. */
+  /** Handles a port of the box that a program calls its own machine's, with the path after it. */
   onBoxPort(port: number, path: string): void
 }
 

@@ -23,7 +23,7 @@ export class Screen {
     }
   }
 
-  /** Clears the terminal once it has taken what was written. */
+  /** Clears the terminal once it has processed the written output. */
   async clear(): Promise<void> {
     await this.#untilBelow(0)
     this.#terminal.reset()
@@ -36,5 +36,5 @@ export class Screen {
 
 /** Bytes that a terminal processes in a fraction of a frame. */
 const PIECE_BYTES = 16 * 1024
-/** It takes several pieces in one turn of the page. */
+/** It processes several pieces in one turn of the page. */
 const WAITING_MAX_BYTES = 64 * 1024

@@ -24,15 +24,15 @@ import { TouchKeys } from './touch-keys.tsx'
 interface TerminalViewProps {
   box: Ref
   session: string
-  /** The directory that the session begins in, if it is not there yet. */
+  /** The directory for a new session, if none of the name exists. */
   cwd?: string | undefined
-  /** Takes a port that a program of the box calls one of its own machine, with the path behind it. */
+  /** Handles a port that a program of the box calls its own machine's, with the path after it. */
   onBoxPort(port: number, path: string): void
   /** Called whenever it is attached. The session exists then. */
   onOpen(): void
 }
 
-/** Keeps a terminal of a session in a place of the page. */
+/** Keeps a terminal of a session in an element of the page. */
 function useTerminal({ box: { project, name }, session, cwd, onBoxPort, onOpen }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null)
   const parts = useRef<{ terminal: Terminal; search: SearchAddon; fit: FitAddon; attachment: Attachment } | null>(null)
@@ -89,7 +89,7 @@ function useTerminal({ box: { project, name }, session, cwd, onBoxPort, onOpen }
   return { place, parts, state, unsent, isSearching, setSearching, found, setFound, hovered, ctrl, isDark, begin }
 }
 
-/** A terminal of a session of a box, as large as its place. */
+/** A terminal of a session of a box, as large as its container. */
 export function TerminalView(props: TerminalViewProps) {
   const { place, parts, state, unsent, isSearching, setSearching, found, setFound, hovered, ctrl, isDark, begin } =
     useTerminal(props)
@@ -130,7 +130,7 @@ export function TerminalView(props: TerminalViewProps) {
           <Bar state={state} />
           {unsent && <UnsentBar unsent={unsent} isOpen={state.kind === 'open'} answer={answer} />}
         </div>
-        {/* It takes no part in the height of what it fills: else the page could grow with the window, but never shrink. */}
+        {/* It does not affect the height of its container. Otherwise the page could grow with the window, but never shrink. */}
         <div
           ref={place}
           data-state={state.kind}
@@ -144,7 +144,7 @@ export function TerminalView(props: TerminalViewProps) {
   )
 }
 
-/** Opens a terminal that is as large as its place. */
+/** Opens a terminal that is as large as its container. */
 function openTerminal(element: HTMLElement, find: () => void) {
   const terminal = new Terminal({
     fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono') || 'monospace',
@@ -167,7 +167,7 @@ function openTerminal(element: HTMLElement, find: () => void) {
     event.stopImmediatePropagation()
     terminal.paste((event.clipboardData?.getData('text/plain') ?? '').replaceAll('\u001b', ''))
   }
-  // A text with the sequence that ends a paste would be taken for keys after it.
+  // A terminal would read a text with the sequence that ends a paste as keys after it.
   element.addEventListener('paste', onPaste, { capture: true })
   const stopFont = applyOwnFont(terminal, fit)
   fit.fit()
@@ -250,8 +250,8 @@ function UnsentBar({ unsent: { isKept, isUnsure }, isOpen, answer }: UnsentBarPr
 }
 
 /**
- * Takes the keys that are not the shell's: Ctrl-Shift-C copies, Ctrl-Shift-F finds, Ctrl-Shift with + - 0 changes the size of the letters.
- * The browser pastes with Ctrl-Shift-V.
+ * Handles the keys that do not belong to the shell. Ctrl-Shift-C copies, Ctrl-Shift-F finds, and Ctrl-Shift with + - 0 changes the font
+ * size. The browser pastes with Ctrl-Shift-V.
  */
 function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): boolean {
   if (!event.ctrlKey || !event.shiftKey || event.type !== 'keydown') return true
@@ -274,7 +274,7 @@ function takeKey(event: KeyboardEvent, terminal: Terminal, search: () => void): 
   return event.code !== 'KeyV'
 }
 
-/** Whether the user wants nothing to move. */
+/** Whether the user prefers reduced motion. */
 function stillness(): MediaQueryList {
   return matchMedia('(prefers-reduced-motion: reduce)')
 }

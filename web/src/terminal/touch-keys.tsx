@@ -8,7 +8,7 @@ interface TouchKeysProps {
   terminal(): Terminal | undefined
 }
 
-/** The keys that a keyboard on a screen lacks: Esc, Tab, Ctrl and arrows. Shown where a finger is the pointer. */
+/** The keys that an on-screen keyboard lacks: Esc, Tab, Ctrl and arrows. Shown for touch input. */
 export function TouchKeys({ ctrl, terminal }: TouchKeysProps) {
   const isHeld = useSyncExternalStore(ctrl.watch, () => ctrl.isHeld)
   const arrow = (letter: string): void => {
@@ -47,7 +47,7 @@ function Key({ name, press, icon, isHeld }: KeyProps) {
       aria-label={name}
       aria-pressed={isHeld}
       className={`inline-flex min-h-10 min-w-11 items-center justify-center rounded-md border border-line px-2 font-medium ${isHeld ? 'bg-accent-soft' : 'bg-raised'}`}
-      // The focus stays at the terminal, and so does the keyboard.
+      // The terminal keeps the focus, and thereby the keyboard.
       onPointerDown={(event) => event.preventDefault()}
       onClick={press}
     >

@@ -46,7 +46,7 @@ export function Chart({ title, names, times, values, words, stepWords = words, t
       made.destroy()
       chart.current = null
     }
-    // The colours are read from the theme when it is made.
+    // The theme supplies the colours when the chart is created.
   }, [key, top, isBytes, isDark])
   useEffect(() => chart.current?.setData(latest.current.data), [times])
   return (
@@ -68,7 +68,7 @@ export function Chart({ title, names, times, values, words, stepWords = words, t
   )
 }
 
-/** A piece of a line as the chart draws it. */
+/** A piece of a line, as the chart draws it. */
 function LineMark({ index }: { index: number }) {
   const { colour, dash } = LINES[index] ?? LINES[0]
   return (
@@ -134,9 +134,9 @@ function optionsOf(
 }
 
 const HEIGHT_PX = 160
-/** Half as wide as a time of day with seconds. */
+/** Half the width of a time of day with seconds. */
 const HALF_TIME_PX = 28
-/** Each line by its colour, and those behind the first by their dashes as well. */
+/** Distinguishes lines by colour, and all but the first also by dashes. */
 const LINES = [
   { colour: '--accent', dash: [] },
   { colour: '--warn', dash: [6, 3] },

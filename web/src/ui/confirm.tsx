@@ -7,7 +7,7 @@ interface ConfirmProps {
   title: string
   /** Describes what will be deleted. */
   about: string
-  /** The word of the button, such as `Delete`. */
+  /** The label of the button, such as `Delete`. */
   action: string
   /** Text to type for an action that cannot be undone. Absent for no text. */
   typed?: string | undefined
@@ -16,7 +16,7 @@ interface ConfirmProps {
   act(): void
 }
 
-/** Asks before something is taken away. */
+/** Asks before a destructive action. */
 export function Confirm({ title, about, action, typed, isOpen, close, act }: ConfirmProps) {
   const [text, setText] = useState('')
   const isTyped = typed === undefined || text === typed

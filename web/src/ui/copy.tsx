@@ -43,7 +43,7 @@ export async function copyText(text: string, near: Element | undefined): Promise
   area.value = text
   ;(near?.parentElement ?? document.body).append(area)
   area.select()
-  // Deprecated, and the only way on a page of plain HTTP, which a LAN is.
+  // Deprecated, but the only way on a page of plain HTTP, as on a LAN.
   const old: { execCommand(command: 'copy'): boolean } = document
   const isCopied = old.execCommand('copy')
   area.remove()

@@ -15,7 +15,7 @@ interface DialogProps {
   children: ReactNode
 }
 
-/** A dialog above the page: Escape closes it, the focus stays in it, and goes back afterwards. */
+/** A dialog above the page. Escape closes it, and the focus stays in it and returns afterwards. */
 export function Dialog({ title, about, isOpen, close, isKept = false, children }: DialogProps) {
   const returnFocus = useReturnFocus(isOpen)
   return (
@@ -43,7 +43,7 @@ export function Dialog({ title, about, isOpen, close, isKept = false, children }
           </div>
           <div className="dialog-body">
             {about !== undefined && <Radix.Description className="mb-4 text-muted">{about}</Radix.Description>}
-            {/* While it closes nothing is drawn, nor asked for, of what it is no longer about. */}
+            {/* While it closes, draws and requests nothing about its former subject. */}
             {isOpen && children}
           </div>
         </Radix.Content>

@@ -3,7 +3,7 @@ import { useState, useSyncExternalStore } from 'react'
 import { dismissFailed, failedJobs, type JobInput, watchJobs } from '../api/jobs.ts'
 import { Button } from './button.tsx'
 
-/** Returns what a form is filled with that is shown again: `show` opens it so, `close` closes it, after which it is empty. */
+/** Keeps the values of a form that is shown again. `show` opens it with them, and `close` closes it and clears them. */
 export function useAgain(dialog: { open(input: JobInput): void; close(): void }) {
   const [input, setInput] = useState<JobInput>({})
   const show = (failed: JobInput): void => {

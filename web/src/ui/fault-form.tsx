@@ -18,7 +18,7 @@ interface FaultScope {
   wordsAt(field: string): string | undefined
   /** Faults that no field of the form shows, or null. */
   rest: unknown
-  /** Makes a field the place of refusals of values that the API has under these names. */
+  /** Makes a field show refusals of values with these names in the API. */
   register(field: string, names: readonly string[]): () => void
 }
 

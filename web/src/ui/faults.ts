@@ -69,7 +69,7 @@ function partsOf(pointer: string): { name: string; rest: string[] } {
   return { name, rest: rest.filter((part) => !/^\d+$/.test(part)) }
 }
 
-/** Says at a field what is wrong with its value, or with a part of it that has a name. */
+/** Describes at a field what is wrong with its value, or with a named part of it. */
 function wordsAt(detail: string, rest: readonly string[]): string {
   const end = /[.!?]$/.test(detail) ? '' : '.'
   if (detail === 'is needed' && rest.length === 0) return 'This field is required.'
@@ -85,7 +85,7 @@ function fieldsOf({ code, message }: ApiError): readonly string[] {
   return / (cpus|cores) /.test(message) ? ['cpus'] : []
 }
 
-/** Parts of a pointer that only hold others. */
+/** Parts of a pointer that are only containers. */
 const HOLDERS: ReadonlySet<string> = new Set(['query', 'path', 'headers', 'config', 'allowed'])
 /** Words that begin a text about the value. Other texts are whole sentences. */
 const VERB = /^(must|is|are|has|have|needs|names|holds|begins|ends|leads|takes|belongs)\b/

@@ -67,7 +67,7 @@ export function TextAreaField({
   )
 }
 
-/** Returns the rows that a text takes at the start, for browsers whose fields do not grow with it. */
+/** Returns the initial rows of a text, for browsers whose fields do not grow with it. */
 function rowsOf({ rows = LEAST_ROWS, defaultValue }: ComponentProps<'textarea'>): number {
   const lines = String(defaultValue ?? '').split('\n')
   const wrapped = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / ROW_LETTERS)), 0)
@@ -76,7 +76,7 @@ function rowsOf({ rows = LEAST_ROWS, defaultValue }: ComponentProps<'textarea'>)
 
 const LEAST_ROWS = 2
 const MOST_ROWS = 16
-/** As many as the narrowest dialog has in a line. */
+/** Letters in a line of the narrowest dialog. */
 const ROW_LETTERS = 40
 
 /** A labelled yes or no. */

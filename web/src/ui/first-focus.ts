@@ -1,6 +1,6 @@
 /**
- * Focuses the first empty field of a dialog that is required, else the field with `data-first`, else the first field, button or control.
- * Returns true if there is one.
+ * Focuses the first empty required field of a dialog, else the field with `data-first`, else the first field, button or control. Returns
+ * true if there is one.
  */
 export function focusFirst(place: EventTarget | null): boolean {
   if (!(place instanceof Element)) return false
@@ -17,7 +17,7 @@ export function focusFirst(place: EventTarget | null): boolean {
   return first !== null
 }
 
-/** Gives the focus to a form that has come into a dialog that was open before, unless one of its fields has it. */
+/** Focuses a form that has appeared in an already open dialog, unless one of its fields has the focus. */
 export function focusLate(form: HTMLElement | null): void {
   if (form?.closest('[role="dialog"]') && !form.contains(document.activeElement)) focusFirst(form)
 }

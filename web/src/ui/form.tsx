@@ -4,13 +4,13 @@ import { FaultForm, FaultRest } from './fault-form.tsx'
 import { MissingRead, MissingReadOfForm, useMissingRead } from './missing-reads.tsx'
 
 interface FormProps {
-  /** The word of the button, such as `Create`. */
+  /** The label of the button, such as `Create`. */
   action: string
   /** Text while it is busy. Default: its label with three dots. */
   busy?: string
   /** Label of a second submit button, such as `Create` beside `Create and open terminal`. Enter presses it. */
   alternative?: string
-  /** Whether that takes something away. */
+  /** Whether it is destructive. */
   isDanger?: boolean
   isBusy?: boolean
   /** The error of the last attempt, or null. */
@@ -21,7 +21,7 @@ interface FormProps {
   children: ReactNode
 }
 
-/** The form of a dialog, which shows what it failed with and can be sent again. */
+/** The form of a dialog. It shows the error of a failed attempt, and can be sent again. */
 export function Form({ action, alternative, close, send, children, ...state }: FormProps) {
   const { isDanger = false, isBusy = false, busy = `${action}…`, error = null, isReady = true } = state
   const missing = useMissingRead()
@@ -77,13 +77,13 @@ export function Form({ action, alternative, close, send, children, ...state }: F
 /** The values of a form, by name. */
 export interface FormValues {
   text(name: string): string
-  /** The file that is chosen in a field. */
+  /** The chosen file of a field. */
   file(name: string): File | null
   /** Whether a box is ticked. */
   has(name: string): boolean
   /** All values, unchanged. */
   all: FormData
-  /** Whether the second button sent them. */
+  /** Whether the second button sent the form. */
   isAlternative: boolean
 }
 

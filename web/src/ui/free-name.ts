@@ -1,6 +1,6 @@
 import { NAME_MAX } from './refusal-words.ts'
 
-/** Returns a name with the next number that is free, such as `web-2` of `web`, as long as names may be. */
+/** Returns a name with the next free number, such as `web-2` for `web`, within the length limit of names. */
 export function numberedName(name: string, taken: Iterable<string>): string {
   const names = new Set(taken)
   const [, plain = name, last = '1'] = /^(.+)-([1-9]\d{0,5})$/.exec(name) ?? []
@@ -10,7 +10,7 @@ export function numberedName(name: string, taken: Iterable<string>): string {
   }
 }
 
-/** Returns a name with an ending, as long as names may be, and with a number if that is taken. */
+/** Returns a name with an ending, within the length limit of names, and with a number if it is taken. */
 export function endedName(name: string, ending: string, taken: Iterable<string>): string {
   const names = new Set(taken)
   const found = joined(name, ending.slice(0, ENDING_MAX))
@@ -21,5 +21,5 @@ function joined(name: string, ending: string): string {
   return `${name.slice(0, NAME_MAX - 1 - ending.length)}-${ending}`.replace(/-{2,}/g, '-').replace(/-$/, '')
 }
 
-/** Leaves half of a name for what it is of. */
+/** Leaves half of the name for the source's name. */
 const ENDING_MAX = 31

@@ -4,7 +4,7 @@ import { Button } from './button.tsx'
 import { ProgressBar } from './progress-bar.tsx'
 import { tell, tellError } from './toasts.tsx'
 
-/** The work under way that belongs to a place, with how far each is. */
+/** The current work of a place, with its progress. */
 export function Jobs({ place }: { place: string }) {
   const jobs = useSyncExternalStore(watchJobs, currentJobs).filter((job) => job.place === place)
   useEffect(() => resumeJobs((words, error) => (error === null ? tell(`${words}: done.`) : tellError(error))), [])

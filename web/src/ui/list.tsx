@@ -6,9 +6,9 @@ import { Empty } from './page.tsx'
 import { useSearchState } from './search-state.ts'
 
 interface ListProps {
-  /** The word for one of its things, and for several. */
+  /** The singular and plural word for its items. */
   words: readonly [one: string, several: string]
-  /** How many there are, and how many of them the filters leave. */
+  /** The total number of items, and the number that match the filters. */
   total: number
   shown: number
   /** The fields that the text filter searches, in words. */

@@ -9,7 +9,7 @@ export interface Column<Item> {
   /** Content of its head, if that is not its name. */
   head?: ReactNode
   of(item: Item): ReactNode
-  /** Whether it is a figure. */
+  /** Whether it is a number. */
   isNumber?: boolean
   /** The page width from which it is shown. Default: any. */
   from?: 'md' | 'lg'
@@ -19,7 +19,7 @@ export interface Column<Item> {
 
 interface LongTableProps<Item> {
   label: string
-  /** The classes that give columns their widths, at each width of the page. */
+  /** The classes that set the column widths, at each width of the page. */
   grid: string
   columns: readonly Column<Item>[]
   items: readonly Item[]

@@ -25,7 +25,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
             const act = chosen.current
             chosen.current = null
             if (act === null) return
-            // A dialog that it opens gives the focus back to what had it then.
+            // A dialog that it opens returns the focus to the earlier element.
             event.preventDefault()
             button.current?.focus()
             act()

@@ -16,7 +16,7 @@ export function useMissingRead(): Query | null {
   )
 }
 
-/** Says why fields of a form are empty, until they fill up. */
+/** Explains why fields of a form are empty, until they fill up. */
 export function MissingRead({ query }: { query: Query }) {
   const last = useRef(query.state.error)
   last.current = query.state.error ?? last.current

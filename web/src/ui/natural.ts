@@ -1,4 +1,4 @@
-/** Returns what sorts a name as people count: `box-2` comes before `box-10`. Plain comparison of such keys is all a long list needs. */
+/** Returns the sort key of a name in natural order, with `box-2` before `box-10`. Long lists only need a plain comparison of such keys. */
 export function naturalKey(name: string): string {
   return name.replace(/0*(\d+)/g, (_, digits: string) => String.fromCharCode(48 + Math.min(digits.length, 75)) + digits)
 }

@@ -14,7 +14,7 @@ export interface Notice {
 export interface Notices {
   add(notice: Omit<Notice, 'id'>, lifeMs: number): void
   dismiss(id: number): void
-  /** Takes away every undo that can no longer be done after an event, or has been done, with its notice. */
+  /** Removes every undo that can no longer be done after an event, or has been done, with its message. */
   take(event: TellingEvent): void
   /** Stops the time of all messages while the user is at one, or resumes it. */
   hold(isHeld: boolean): void

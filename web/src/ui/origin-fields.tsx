@@ -11,7 +11,7 @@ interface OriginFieldsProps {
   fields: { origin: string; snapshot: string }
   project: string
   names: readonly string[]
-  /** The one that is chosen, and how another is. */
+  /** The chosen one, and a function to choose another. */
   origin: string
   choose(name: string): void
   /** Its snapshots to choose from, oldest first. Null if only its current state is used. */

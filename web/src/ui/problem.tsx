@@ -6,7 +6,7 @@ import { mayHeal } from '../api/patience.ts'
 
 interface ProblemProps {
   error: unknown
-  /** Offered where another try may help. */
+  /** Shown if another try may help. */
   retry?: () => void
   className?: string
   /** Content beside it, such as a dismiss button. */
@@ -45,7 +45,7 @@ export function Problem({ error, retry, className = '', children }: ProblemProps
           </p>
         )}
         {isOfApi &&
-          // A single one is said above.
+          // The text above already has a single one.
           error.errors.length > 1 &&
           error.errors.map((fault) => (
             <p key={fault.pointer} className="mt-1 text-xs">

@@ -1,6 +1,6 @@
 interface ProgressBarProps {
   label: string
-  /** The progress in words, where a percentage says less. */
+  /** The progress in words, if they say more than a percentage. */
   words?: string
   /** From 0 to 100, or null while it is unknown. */
   percent: number | null
@@ -10,7 +10,7 @@ interface ProgressBarProps {
   className: string
 }
 
-/** How far something is, as a bar. */
+/** A progress bar. */
 export function ProgressBar({ label, words, percent, isPulsing = false, className }: ProgressBarProps) {
   return (
     <div

@@ -3,7 +3,7 @@ import { refusalWords } from './refusal-words.ts'
 
 type FormField = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
-/** Why a field is refused, and what makes it say so. */
+/** Why a field is refused, and the handlers that update this. */
 interface Refusal {
   /** Undefined while nothing is wrong. */
   words: string | undefined
@@ -25,7 +25,7 @@ export function useRefusal(): Refusal {
       event.preventDefault()
       const field = event.currentTarget
       look(field)
-      // As a browser does that shows its own words.
+      // The same as in a browser that shows its own texts.
       if (field.form?.querySelector(':is(input, select, textarea):invalid') === field) field.focus()
     },
     onInput: ({ currentTarget: field }) => {

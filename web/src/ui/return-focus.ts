@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-/** Returns what gives the focus back, once a dialog is closed, to what had it when the dialog was opened. */
+/** Returns a handler that, once a dialog is closed, returns the focus to the element that had it when the dialog opened. */
 export function useReturnFocus(isOpen: boolean): (event: Event) => void {
   const [wasOpen, setWasOpen] = useState(false)
   const [opener, setOpener] = useState<Element | null>(null)

@@ -4,11 +4,11 @@ import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 interface RowsOptions<Item> {
   items: readonly Item[]
   keyOf(item: Item): string
-  /** About how high a row is. */
+  /** Approximate height of a row. */
   rowPx: number
 }
 
-/** A row that is in sight, and how far below the top of its frame it begins. */
+/** A row in sight, and its offset from the top of its frame. */
 interface RowInSight<Item> {
   item: Item
   index: number
@@ -46,7 +46,7 @@ export function useRowsInSight<Item>({ items, keyOf, rowPx }: RowsOptions<Item>)
   return { frame, heightPx: virtual.getTotalSize(), rows, measure: virtual.measureElement }
 }
 
-/** Returns where an element begins in the page, also when what is above it changes. */
+/** Returns where an element begins in the page, even if the content above it changes. */
 function useTop(element: RefObject<HTMLElement | null>): number {
   const [top, setTop] = useState(0)
   useLayoutEffect(() => {

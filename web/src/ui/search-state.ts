@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 
-/** The state of a page that its address holds. */
+/** The state of a page in its address. */
 export interface SearchState {
   /** Returns a part, or an empty text if the address does not have it. */
   get(name: string): string
@@ -8,7 +8,7 @@ export interface SearchState {
   change(parts: Readonly<Record<string, string>>): void
 }
 
-/** Returns the state that the address holds, so that every view of a page has a link. */
+/** Returns the state in the address, so that every view of a page has a link. */
 export function useSearchState(): SearchState {
   const search: Readonly<Record<string, string | undefined>> = useSearch({ strict: false })
   const navigate = useNavigate()

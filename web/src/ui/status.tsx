@@ -44,7 +44,7 @@ export function BoxState({ box }: { box: Box }) {
   return <Status status={box.status} title={box.state.message ?? box.state.reason.replaceAll('_', ' ')} />
 }
 
-/** A short word about something, such as a tag. */
+/** A short label, such as a tag. */
 export function Chip({ children }: { children: string }) {
   return <span className="rounded bg-raised px-1.5 py-0.5 font-mono text-xs">{children}</span>
 }

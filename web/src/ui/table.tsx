@@ -10,7 +10,7 @@ export function Table({ label, head, children }: { label: string; head: readonly
       tabIndex={0}
       role="region"
       aria-label={label}
-      // A head sticks to what scrolls next around it.
+      // The head sticks to the nearest scrolling element.
       className={`rounded-lg border border-line bg-panel ${isWide ? 'overflow-x-auto' : 'overflow-x-clip'}`}
     >
       <table className="w-full text-left">
@@ -44,7 +44,7 @@ export function Cell({ children, isNumber = false }: { children?: ReactNode; isN
   return <td className={`px-3 py-2 align-top ${isNumber ? 'text-right tabular-nums' : ''}`}>{children}</td>
 }
 
-/** Returns whether what a frame holds is wider than the frame. */
+/** Returns whether the content of a frame is wider than the frame. */
 function useIsWide(frame: RefObject<HTMLDivElement | null>): boolean {
   const [isWide, setWide] = useState(true)
   useLayoutEffect(() => {

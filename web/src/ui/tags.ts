@@ -1,4 +1,4 @@
-/** Returns tags as people write them, one a line, such as `env=prod`. */
+/** Formats tags for editing, one a line, such as `env=prod`. */
 export function tagLines(tags: Readonly<Record<string, string>>): string {
   return Object.entries(tags)
     .map(([key, value]) => (value === '' ? key : `${key}=${value}`))

@@ -17,7 +17,7 @@ export function tell(text: string, undo?: () => void, end: Partial<UndoEnd> = {}
   notices.add({ text, error: null, undo, end: until }, undo ? 12_000 : 5_000)
 }
 
-/** Takes away what can no longer be undone after an event. */
+/** Removes messages whose undo is no longer possible after an event. */
 export function endUndos(event: BoxyardEvent): void {
   const focused = document.activeElement
   const region = focused?.closest<HTMLElement>('[data-notices]')
@@ -132,7 +132,7 @@ function useRoomBelow(region: React.RefObject<HTMLElement | null>): void {
 /** The distance of the messages from the bottom of the window, used above as well. */
 const NOTICES_MARGIN_PX = 32
 
-/** Makes F8 go to the newest notice, and back to where the focus came from. */
+/** Makes F8 move to the newest message, and back to where the focus came from. */
 function useToastKey(region: React.RefObject<HTMLElement | null>) {
   const from = useRef<Element | null>(null)
   const leave = (): void => {
@@ -155,7 +155,7 @@ function useToastKey(region: React.RefObject<HTMLElement | null>) {
     window.addEventListener('keydown', onKey, { capture: true })
     return () => window.removeEventListener('keydown', onKey, { capture: true })
   }, [region])
-  /** Notes where the focus was before it came to a notice. */
+  /** Notes where the focus was before it moved to a message. */
   const take = (was: Element | null): void => {
     if (was !== null && !region.current?.contains(was)) from.current = was
   }

@@ -5,7 +5,7 @@ import type { Ref } from '../api/records.ts'
 export interface UndoEnd {
   /** Paths of the resources that it needs. Nothing can be undone once all of them, or their parents, are deleted. */
   of: readonly string[]
-  /** Types of events of them by which somebody has done it already, such as `box.resume_requested`. */
+  /** Types of their events by which another client has done it already, such as `box.resume_requested`. */
   done: readonly string[]
   /** The service's time of the action, in ISO 8601. Events from before that, even if they arrive later, end nothing. */
   since?: string
@@ -27,12 +27,12 @@ export function afterEvent(end: UndoEnd, { type, resource, ts }: TellingEvent): 
 /** Fields of an event that decide whether something can still be undone. */
 export type TellingEvent = Pick<BoxyardEvent, 'type' | 'resource' | 'ts'>
 
-/** Returns the path of a box, as events name it. */
+/** Returns the path of a box in events. */
 export function boxResource({ project, name }: Ref): string {
   return `/v1/projects/${project}/boxes/${name}`
 }
 
-/** Returns the path of a data volume, as events name it. */
+/** Returns the path of a data volume in events. */
 export function volumeResource({ project, name }: Ref): string {
   return `/v1/projects/${project}/data/${name}`
 }

@@ -4,7 +4,7 @@ import { useRowsInSight } from './rows-in-sight.ts'
 interface VirtualRowsProps<T> {
   label: string
   items: readonly T[]
-  /** About how high a row is. */
+  /** Approximate height of a row. */
   rowPx: number
   keyOf(item: T): string
   children(item: T): ReactNode

@@ -1,4 +1,4 @@
-/** Returns a count of bytes as people read it, such as `1.5 GiB`. */
+/** Formats a number of bytes for people, such as `1.5 GiB`. */
 export function bytesText(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined) return '–'
   let value = bytes
@@ -43,12 +43,12 @@ export function countWords(count: number, word: string): string {
   return `${count} ${count === 1 ? word : `${word}s`}`
 }
 
-/** Returns that cells of a fleet did not answer, so that what they have is left out. */
+/** Says that cells of a fleet did not answer, so that their resources are missing. */
 export function missingCellsText(cells: readonly string[]): string {
   return `Some data is missing. ${cells.length === 1 ? 'Cell' : 'Cells'} ${cells.join(', ')} cannot be reached.`
 }
 
-/** Returns how full something is in words, once that is worth a look. */
+/** Describes in words how full something is, once it is nearly full. */
 export function fullnessOf(used: number, total: number): 'nearly full' | 'full' | null {
   const part = total > 0 ? used / total : 0
   return part > 0.99 ? 'full' : part > 0.9 ? 'nearly full' : null

@@ -2,7 +2,7 @@ import { infiniteQueryOptions } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { auditFilterOf } from './audit-filter.ts'
 
-/** The audit log, newest first, a page at a time, of what a filter selects. */
+/** The filtered audit log, newest first, a page at a time. */
 export const auditQuery = (search: Readonly<Record<string, string>>) => {
   const filter = auditFilterOf(search)
   return infiniteQueryOptions({

@@ -16,7 +16,7 @@ interface SentPart {
   total: number
 }
 
-/** Asks for an archive, and shows how much of it has been sent. */
+/** Asks for an archive, and shows its upload progress. */
 export function ArchiveFields({ sent }: { sent: SentPart | null }) {
   return (
     <>
@@ -98,7 +98,7 @@ function queryOf(form: FormValues): string {
   return new URLSearchParams({ name: form.text('name'), ...flags }).toString()
 }
 
-/** Returns how many entries of the archive the service has left out, in words. */
+/** Says how many entries of the archive the service has omitted. */
 function leftOutText({ unpacked }: Record<string, unknown>): string {
   if (typeof unpacked !== 'object' || unpacked === null || !('refused' in unpacked)) return ''
   const count = Array.isArray(unpacked.refused) ? unpacked.refused.length : 0

@@ -24,7 +24,7 @@ interface MakeBaseProps {
   close(): void
 }
 
-/** Makes a base: of a box, of a snapshot of one, of an image of a registry, or of an archive. */
+/** Creates a base from a box, a snapshot of one, an image of a registry, or an archive. */
 export function MakeBase({ again, isOpen, close }: MakeBaseProps & { isOpen: boolean }) {
   return (
     <Dialog

@@ -4,7 +4,7 @@ import { naturalKey, sortNaturally } from '../../ui/natural.ts'
 /** Filters of the list of bases, as in the address of the page. */
 export interface BaseFilter {
   text: string
-  /** A project, `*` for shared ones, empty for all. */
+  /** A project, `*` for shared ones, or empty for all. */
   project: string
   /** `name`, `size` or `created`. A leading `-` reverses the order. */
   sort: string
@@ -28,7 +28,7 @@ export function baseName({ project, name }: Pick<Base, 'project' | 'name'>): str
   return project === null ? name : `${project}/${name}`
 }
 
-/** Returns what a base was made of, in words. */
+/** Returns the source of a base in words. */
 export function sourceText(source: string): string {
   const [, kind = source, what = ''] = /^([a-z]+):(.*)$/.exec(source) ?? []
   if (kind === 'box') return what.includes('@') ? `snapshot ${what}` : `box ${what}`

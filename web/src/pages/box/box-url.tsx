@@ -7,7 +7,7 @@ interface BoxUrlProps {
   box: Box
   url: string
   className?: string
-  /** Names the link where it shows no text. */
+  /** Names the link if it shows no text. */
   label?: string
   children: ReactNode
 }

@@ -12,7 +12,7 @@ import { BoxState, Status } from '../../ui/status.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { BoxUrl } from './box-url.tsx'
 
-/** One box: its state, what can be done with it, and its parts. */
+/** One box, with its state, actions and parts. */
 export function BoxPage() {
   const ref = useBoxRef()
   const { data: box, error } = useSuspenseQuery(boxQuery(ref))
@@ -23,7 +23,7 @@ export function BoxPage() {
   const { pathname } = useLocation()
   const part = TABS.find(({ to }) => partOf(to) === partOf(pathname))?.name ?? ''
   useTitle(`${ref.project}/${ref.name}${part === '' ? '' : ` · ${part}`}`)
-  // On a narrow screen the tab of this page may be beside it.
+  // On a narrow screen the tab of this page may be out of sight.
   useEffect(() => {
     tabs.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' })
   }, [pathname])

@@ -3,7 +3,7 @@ import { Panel } from '../../ui/page.tsx'
 import { useBoxRef } from './box.tsx'
 import { snippetsOf } from './snippets.ts'
 
-/** How programs and people get at the box: the command line, SSH, curl and the SDKs. */
+/** Ways to reach a box: the command line, SSH, curl and the SDKs. */
 export function Connect() {
   const ref = useBoxRef()
   return (

@@ -25,7 +25,7 @@ interface ForkDialogProps {
 
 type ForkFormProps = Omit<ForkDialogProps, 'title' | 'about' | 'isOpen'>
 
-/** Asks for the name of a fork, makes it, and goes to its page. */
+/** Asks for the name of a fork, creates it, and opens its page. */
 export function ForkDialog({ title, about, isOpen, close, ...forking }: ForkDialogProps) {
   return (
     <Dialog title={title} about={about} isOpen={isOpen} close={close}>

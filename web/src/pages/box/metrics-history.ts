@@ -33,7 +33,7 @@ export function pointOf(reading: BoxMetrics, before: BoxMetrics | null): Metrics
   }
 }
 
-/** Returns the points of the last hour that the service has kept. */
+/** Returns the points of the last hour from the service. */
 export function pointsOf({ points, step_seconds: everySeconds }: BoxMetricsHistory): MetricsPoint[] {
   const all = points.map((point) => ({
     at: Date.parse(point.at) / 1000,

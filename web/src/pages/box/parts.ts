@@ -1,6 +1,6 @@
 import { lazyPage } from '../../shell/page-files.ts'
 
-/** The parts of a box that have pages of their own, by the end of their paths. */
+/** The parts of a box with separate pages, by the end of their paths. */
 export const BOX_PARTS = [
   ['/files', lazyPage(() => import('./files/files.tsx'), 'FilesPage')],
   ['/snapshots', lazyPage(() => import('./snapshots/snapshots.tsx'), 'SnapshotsPage')],

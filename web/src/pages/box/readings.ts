@@ -13,7 +13,7 @@ const kept = new Map<string, Readings>()
 const listeners = new Set<() => void>()
 const NONE: Readings = { last: null, points: [] }
 
-/** Reads what the service has kept of a box, then its metrics every two seconds while its page is in sight. */
+/** Reads the stored metrics of a box, then its current ones every two seconds while its page is in sight. */
 export function useReadings({ project, name, id, isRunning }: Ref & { id: string; isRunning: boolean }): Readings {
   useEffect(() => {
     const stop = new AbortController()

@@ -1,13 +1,13 @@
 import type { Ref } from '../../api/records.ts'
 
-/** Something to copy that gets at a box. */
+/** A text to copy that reaches a box. */
 export interface Snippet {
   name: string
   about: string
   text: string
 }
 
-/** Returns how to get at a box of the service at `origin`. Names are safe in a shell: a–z, 0–9 and `-`. */
+/** Returns the ways to reach a box of the service at `origin`. Names are safe in a shell: a–z, 0–9 and `-`. */
 export function snippetsOf({ project, name }: Ref, origin: string): Snippet[] {
   return [
     {

@@ -45,7 +45,7 @@ export function Terminals() {
   return <RunningTerminals box={box} />
 }
 
-/** Returns the sessions of a box, those that the address of the page names, and what changes that. */
+/** Returns the sessions of a box, the sessions in the address of the page, and a function that changes those. */
 function useSessions(ref: Ref) {
   const search = usePageSearch<Record<keyof TerminalSearch, string>>()
   const { data: sessions } = useSuspenseQuery(sessionsQuery(ref))
@@ -163,7 +163,7 @@ function tidy(search: TerminalSearch): TerminalSearch {
   return search.beside === search.session ? { session: search.session } : search
 }
 
-/** Opens what a program calls a port of its own machine by the URL of the box, if that leads there. */
+/** Opens a port that a program calls its own machine's at the URL of the box, if that leads there. */
 function openBoxPort(box: Box, port: number, path: string): void {
   const address = webAddress(box.url)
   if (address !== null && port === (box.port ?? DEFAULT_PORT)) {

@@ -12,10 +12,10 @@ interface BoxTableProps {
   boxes: readonly Box[]
   /** Whether to show the node of each, because there are several. */
   hasNodes: boolean
-  /** Ids of the chosen ones. */
+  /** Ids of the chosen boxes. */
   chosen: ReadonlySet<string>
   sorting: { by: string; change(by: string): void }
-  /** Null where nothing can be done with them. */
+  /** Null if no action is available. */
   setChosen: ((chosen: ReadonlySet<string>) => void) | null
 }
 
@@ -78,7 +78,7 @@ const columnsFor = ({ canExec, canWrite }: Pick<Rights, 'canExec' | 'canWrite'>)
         title={`${project}/${name}`}
         className={`flex font-medium hover:underline ${ROW_LINK}`}
       >
-        {/* Where there is no room for both, the project gives way. */}
+        {/* Without space for both, the project is cut. */}
         <span className="min-w-4 truncate font-normal text-muted">{project}/</span>
         <span className="max-w-[calc(100%-1rem)] shrink-0 truncate">{name}</span>
       </Link>

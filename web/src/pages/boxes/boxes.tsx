@@ -22,7 +22,7 @@ export function BoxesPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const text = useDeferredValue(get('q'))
   const [project, status, node, sort] = [get('project'), get('status'), get('node'), get('sort')]
-  // Once for each list, not at each letter of a filter.
+  // Sorts once for each list, not at each letter of a filter.
   const boxes = useMemo(() => sortNaturally(read, ({ project, name }) => `${project}/${name}`), [read])
   const shown = useMemo(
     () => selectBoxes(boxes, { text, project, status, node, sort }),

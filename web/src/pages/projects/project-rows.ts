@@ -20,12 +20,12 @@ export function fullestOf({ used, allowed }: Project): number | null {
   return parts.length === 0 ? null : Math.max(...parts)
 }
 
-/** Says that a quota is used up, or nearly so. */
+/** Says that a quota is used up, or nearly used up. */
 export function quotaWords(full: number): string {
   return full > 1 ? 'over quota' : full === 1 ? 'quota used up' : 'quota nearly used up'
 }
 
-/** Returns how many boxes projects have together, by kind of status. */
+/** Returns the number of boxes of all projects, by kind of status. */
 export function boxCounts(projects: readonly Project[]): { running: number; stopped: number; other: number } {
   const sum = { running: 0, stopped: 0, other: 0 }
   for (const { boxes } of projects) {
@@ -47,7 +47,7 @@ export function selectProjects(projects: readonly Project[], text: string, sort:
   return sort.startsWith('-') ? found.reverse() : found
 }
 
-/** Returns an amount and its bound in words, such as `3 of 8`. */
+/** Returns an amount and its limit in words, such as `3 of 8`. */
 export function amountText(used: number, allowed: number | null, unit: string): string {
   const words = allowed === null ? `${countText(used)}` : `${countText(used)} of ${countText(allowed)}`
   return unit === '' ? words : `${words} ${unit}`

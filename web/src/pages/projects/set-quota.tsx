@@ -35,7 +35,7 @@ export function SetQuota({ name, choose, close }: SetQuotaProps) {
   )
 }
 
-/** Asks for the name of a project, so that what it has is read before anything else is set. */
+/** Asks for the name of a project, in order to read its quota before setting anything. */
 function NameForm({ choose, close }: Omit<SetQuotaProps, 'name'>) {
   return (
     <Form action="Continue" isBusy={false} error={null} close={close} send={(form) => choose(form.text('project'))}>
@@ -67,7 +67,7 @@ function QuotaForm({ name, quota, close }: { name: string; quota: AnswerOf<'getQ
     mutationFn: (allowed: Allowed | null) => api().call('updateQuota', { path: { project: name }, body: { allowed } }),
     onSuccess: async () => {
       close()
-      // One that was never set goes back to the default.
+      // A quota that was never set returns to the default.
       const before = setAt === null ? null : (shown as Allowed)
       tell(`Saved the quota of ${name}.`, () => set.mutate(before))
       await queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
@@ -112,7 +112,7 @@ function allowedOf(form: FormValues): Allowed {
   }
 }
 
-/** The quota of a project and its use, also of one that has nothing yet. */
+/** The quota of a project and its use, even if the project is still empty. */
 const quotaQuery = (project: string) =>
   queryOptions({
     // While its dialog closes there is none.

@@ -26,5 +26,5 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Deeper than any schema of the contract, and an end where one should hold itself. */
+/** Deeper than any schema of the contract, and a bound in case a schema contains itself. */
 const DEPTH_MAX = 8

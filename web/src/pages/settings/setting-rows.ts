@@ -1,6 +1,6 @@
 import type { Config } from '../../api/records.ts'
 
-/** A setting in force, with what it means. */
+/** An effective setting, with its description. */
 export interface Setting {
   name: string
   value: string

@@ -9,7 +9,7 @@ import { useSearchState } from '../../ui/search-state.ts'
 import { contractTexts } from './contract-texts.ts'
 import { type Setting, selectSettings, settingGroups } from './setting-rows.ts'
 
-/** Everything that is in force: drivers, features, defaults and limits, in the words of the contract. */
+/** The effective configuration: drivers, features, defaults and limits, in the words of the contract. */
 export function SettingsPage() {
   const { data: config } = useSuspenseQuery(configQuery)
   const { data: version } = useQuery(versionQuery)

@@ -3,11 +3,11 @@ import { naturalKey } from '../../ui/natural.ts'
 
 export type StoredKind = 'box' | 'volume' | 'snapshot' | 'base' | 'orphan'
 
-/** Something in the pool that takes space. */
+/** A resource in the pool that uses space. */
 export interface Stored {
   key: string
   kind: StoredKind
-  /** Null for what no project owns. */
+  /** Null without a project. */
   project: string | null
   /** The box or volume, also for its snapshots. The name of a base or an orphan. */
   name: string
@@ -40,7 +40,7 @@ export function storedOf({ boxes, volumes, bases, orphans }: StorageReport): Sto
   ]
 }
 
-/** Returns those that have all words of the text in their names, in order. */
+/** Returns the resources that have all words of the text in their names, in order. */
 export function selectStored(rows: readonly Stored[], { text, kind, sort }: StoredFilter): Stored[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = rows.filter(
@@ -57,7 +57,7 @@ export function selectStored(rows: readonly Stored[], { text, kind, sort }: Stor
   return sort.startsWith('-') ? found.reverse() : found
 }
 
-/** Returns the whole name of something, such as `demo/db@v1`. */
+/** Returns the whole name of a resource, such as `demo/db@v1`. */
 export function storedName({ project, name, snapshot }: Stored): string {
   return `${project === null ? '' : `${project}/`}${name}${snapshot === null ? '' : `@${snapshot}`}`
 }

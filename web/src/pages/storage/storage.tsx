@@ -12,7 +12,7 @@ import { PoolPanel } from './pool-panel.tsx'
 import { ScrubPanel } from './scrub-panel.tsx'
 import { type Stored, type StoredKind, selectStored, storedName, storedOf } from './storage-rows.ts'
 
-/** The pool, what deleting each thing in it would free, and its check. */
+/** The pool, the space that deleting each resource would free, and its check. */
 export function StoragePage() {
   const { data: report } = useSuspenseQuery(storageQuery)
   const { get, change } = useSearchState()

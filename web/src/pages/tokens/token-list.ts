@@ -3,7 +3,7 @@ import { naturalKey } from '../../ui/natural.ts'
 
 export type TokenState = 'live' | 'expired' | 'revoked'
 
-/** Returns whether a token is good at a time, and else why not. */
+/** Returns whether a token is valid at a time, or the reason why not. */
 export function tokenState({ revoked_at: revoked, expires_at: expires }: Token, now: number): TokenState {
   if (revoked !== null) return 'revoked'
   return expires !== null && Date.parse(expires) <= now ? 'expired' : 'live'
@@ -67,6 +67,6 @@ function compare(a: string, b: string): number {
 const VALUES: Readonly<Record<string, (token: Token) => string>> = {
   name: nameKey,
   created: ({ created_at }) => created_at,
-  // One that never expires comes after all others.
+  // A token that never expires comes after all others.
   expires: ({ expires_at }) => expires_at ?? '~',
 }

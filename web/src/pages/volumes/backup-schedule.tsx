@@ -15,7 +15,7 @@ import { intervalOf, scheduleText, UNITS } from './schedule-words.ts'
 
 type Body = CallInput<'updateBackupSchedule'>['body']
 
-/** Says how often a volume is backed up, and changes it. */
+/** Shows how often a volume is backed up, and changes it. */
 export function BackupSchedule({ volume }: { volume: Volume }) {
   const { canWrite } = useRights()
   const { get, change } = useSearchState()

@@ -24,7 +24,7 @@ interface CreateVolumeProps {
   close(): void
 }
 
-/** Creates a data volume: empty, as a copy of a volume or a snapshot, or of a backup. */
+/** Creates a data volume: empty, or from a volume, a snapshot or a backup. */
 export function CreateVolume({ again, isOpen, close }: CreateVolumeProps & { isOpen: boolean }) {
   return (
     <Dialog

@@ -13,7 +13,7 @@ export function intervalOf(seconds: number): { count: number; unit: (typeof UNIT
   return { count: seconds / unit.seconds, unit }
 }
 
-/** Returns what a schedule does, in one sentence. */
+/** Describes a schedule in one sentence. */
 export function scheduleText(schedule: NonNullable<Volume['backup_schedule']>): string {
   const { count, unit } = intervalOf(schedule.interval_seconds)
   const every = count === 1 ? unit.name.slice(0, -1) : `${count} ${unit.name}`

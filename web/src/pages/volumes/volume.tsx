@@ -15,7 +15,7 @@ import { VolumeActions } from './volume-actions.tsx'
 import { VolumeBackups } from './volume-backups.tsx'
 import { VolumeSnapshots } from './volume-snapshots.tsx'
 
-/** One volume: where it is attached, its snapshots and backups, and what can be done with it. */
+/** One volume, with its attachments, snapshots, backups and actions. */
 export function VolumePage() {
   const params: unknown = useParams({ strict: false })
   const { project = '', name = '' } = params as Partial<Ref>

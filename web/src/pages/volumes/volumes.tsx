@@ -18,7 +18,7 @@ import { bytesText } from '../../ui/words.ts'
 import { CreateVolume } from './create-volume.tsx'
 import { selectVolumes } from './select-volumes.ts'
 
-/** All data volumes: found, sorted, and made. */
+/** All data volumes, with search, order and creation. */
 export function VolumesPage() {
   const { data: volumes } = useSuspenseQuery(volumesQuery)
   const { get, change } = useSearchState()

@@ -1,4 +1,6 @@
-/** Returns the words of a command line, with quotes and backslashes as a shell has them, and nothing else of a shell. @throws Error for an open quote */
+/**
+ * Returns the words of a command line, with a shell's quotes and backslashes, and no other shell syntax. @throws Error for an open quote
+ */
 export function splitCommand(line: string): string[] {
   const words: string[] = []
   let word: string | null = null
@@ -26,7 +28,7 @@ export function joinCommand(command: readonly string[]): string {
   return command.map(quoted).join(' ')
 }
 
-/** Returns what people call a command: the line, of one that a shell runs. */
+/** Returns the display text of a command. For a command that a shell runs this is the line. */
 export function commandText(command: readonly string[]): string {
   const [program, flag, line] = command
   const isShell = command.length === 3 && program === '/bin/sh' && flag === '-c'

@@ -15,7 +15,7 @@ export interface LiveCommand {
   /** How it ended, or null while it runs. */
   end: string | null
   error: unknown
-  /** Whether it is being connected again. */
+  /** Whether it is reconnecting. */
   isLost: boolean
 }
 

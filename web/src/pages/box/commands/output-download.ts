@@ -5,7 +5,7 @@ interface OutputPage {
   next_offset: number
 }
 
-/** Reads output from the oldest that is kept to its end of now. */
+/** Reads output from the oldest kept byte to the current end. */
 export async function readAllPages(read: (offset: number) => Promise<OutputPage>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   let sizeBytes = 0
@@ -24,7 +24,7 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 }
 
-/** Most bytes that the service returns at once. */
+/** Maximum bytes that the service returns at once. */
 export const LONGEST_PIECE = 1024 * 1024
 /** More than the service keeps of one. Stops there if a command writes without end. */
 const ALL_MAX_BYTES = 64 * 1024 * 1024

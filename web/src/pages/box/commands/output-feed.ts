@@ -3,9 +3,9 @@ import { NO_OUTPUT, type OutputBlock, type OutputLog, withOutput } from './outpu
 
 /** Collects output as it arrives, and publishes it a few times a second. A page that updates for each piece would do nothing else. */
 export interface OutputFeed {
-  /** Resolves once there is room for more. */
+  /** Resolves once the feed accepts more. */
   take(piece: OutputPiece): Promise<void>
-  /** Leaves out what has come so far. */
+  /** Drops the output so far. */
   cut(): void
   /** Publishes what is left. */
   end(): void

@@ -10,13 +10,13 @@ export interface OutputTaker extends Patience {
   cut(): void
 }
 
-/** Follows output from where it was left until it ends. @throws ApiError, the reason of the signal */
+/** Follows output from its last offset until it ends. @throws ApiError, the reason of the signal */
 export type OutputSource = (taker: OutputTaker) => Promise<void>
 
-/** Output that is followed. */
+/** State of followed output. */
 export interface FollowedOutput {
   log: OutputLog
-  /** Whether it is being connected again. */
+  /** Whether it is reconnecting. */
   isLost: boolean
   /** Why it is no longer followed. Null while it is, and after its end. */
   error: unknown
@@ -29,7 +29,7 @@ export interface OutputFollower {
   follow(tell: (now: FollowedOutput) => void, signal: AbortSignal): Promise<boolean>
 }
 
-/** Creates a follower of what comes behind `start`. */
+/** Creates a follower of the output after `start`. */
 export function createOutputFollower(start: OutputLog, source: OutputSource): OutputFollower {
   let now: FollowedOutput = { log: start, isLost: false, error: null }
   let tell = (_now: FollowedOutput): void => undefined

@@ -1,16 +1,16 @@
 import type { OutputPiece } from '@boxyard/sdk'
 
-/** Output of one stream without a break by the other. */
+/** Output of one stream, uninterrupted by the other. */
 export interface OutputBlock {
   id: number
   stream: OutputPiece['stream']
   text: string
 }
 
-/** The end of what a command has written. */
+/** The end of a command's output. */
 export interface OutputLog {
   blocks: readonly OutputBlock[]
-  /** Whether earlier output is left out. */
+  /** Whether earlier output is dropped. */
   isCut: boolean
   nextId: number
 }
@@ -40,7 +40,7 @@ export function withOutput(log: OutputLog, more: readonly Pick<OutputBlock, 'str
   return { blocks, isCut, nextId }
 }
 
-/** Returns where the kept end of blocks begins. */
+/** Returns where the kept part of the blocks begins. */
 function startOfKept(blocks: readonly OutputBlock[]): { block: number; character: number } {
   let characters = 0
   let lines = 0
@@ -62,9 +62,9 @@ export function withoutEscapes(text: string): string {
 }
 
 const KEPT_CHARACTERS = 128 * 1024
-/** More of them take a browser too long to lay out many times a second. */
+/** A browser needs too long to lay out more of them many times a second. */
 const KEPT_LINES = 2_000
-/** Each is an element of its own, also where two streams write a character each in turn. */
+/** Each is a separate element, even if two streams alternate after each character. */
 const KEPT_BLOCKS = 500
 const LINE_FEED = 10
 // ECMA-48, 5.4, control sequences. Also sequences that set a title and end with BEL or ST.

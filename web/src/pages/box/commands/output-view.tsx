@@ -5,7 +5,7 @@ import { tellError } from '../../../ui/toasts.tsx'
 import type { FollowedOutput } from './output-follower.ts'
 import { withoutEscapes } from './output-log.ts'
 
-/** All that is kept of an output, as a file. */
+/** All stored output, as a file. */
 interface WholeOutput {
   fileName: string
   read(): Promise<Blob>
@@ -15,7 +15,7 @@ interface OutputViewProps {
   label: string
   output: FollowedOutput
   empty: string
-  /** Left out where it cannot be had. */
+  /** Absent if it is unavailable. */
   whole?: WholeOutput
 }
 

@@ -36,7 +36,7 @@ export interface ExecStream {
   offset: number
 }
 
-/** Returns what follows a stream of a command to its end, over any restart of the service. */
+/** Returns a follower of a stream of a command to its end, across restarts of the service. */
 export function execSource(from: ExecStream): OutputSource {
   let { offset } = from
   return async ({ take, cut, ...patience }) => {
@@ -67,7 +67,7 @@ function readPage({ path, stream, offset }: ExecStream, signal: AbortSignal) {
   return api().call('getExecOutput', { path, query, signal })
 }
 
-/** Reads all that is kept of a stream of a command. @throws ApiError, ConnectionError */
+/** Reads all stored output of a stream of a command. @throws ApiError, ConnectionError */
 export function readAllOfExec({ path, stream }: Omit<ExecStream, 'offset'>): Promise<Blob> {
   return readAllPages((offset) => {
     const query = { stream, offset, encoding: 'base64' as const, max_bytes: LONGEST_PIECE }
@@ -75,7 +75,7 @@ export function readAllOfExec({ path, stream }: Omit<ExecStream, 'offset'>): Pro
   })
 }
 
-/** Returns how a command stands, in words. */
+/** Returns the state of a command in words. */
 export function execWords({
   status,
   exit_code: code,

@@ -13,13 +13,13 @@ import { OutputView } from './output-view.tsx'
 import { execsQuery } from './queries.ts'
 import { SignalCommand } from './signal-command.tsx'
 
-/** Runs a line of the shell in the box, and shows what it writes as it writes it. */
+/** Runs a shell line in the box, and shows its output live. */
 export function RunCommand({ box }: { box: Ref }) {
   const queries = useQueryClient()
   const { isPolled } = useLive()
   const refresh = (): void => void queries.invalidateQueries({ queryKey: execsQuery(box).queryKey })
   const { live, run, isRunning } = useLiveCommand(box, { onChange: refresh, isStreamed: !isPolled })
-  // One that did not begin has no output to show.
+  // A command that did not start has no output to show.
   const refused = live !== null && live.id === null && live.error instanceof ApiError ? live.error : null
   const start = (form: FormData): void => {
     const seconds = Number(textOf(form, 'timeout'))

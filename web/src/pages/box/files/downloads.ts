@@ -2,12 +2,12 @@ import { download } from '../../../api/transfers.ts'
 import { nameOfPlace } from './place.ts'
 import { type FilesAt, readQueryOf } from './queries.ts'
 
-/** Lets the browser take a file. */
+/** Makes the browser download a file. */
 export async function downloadFile(at: FilesAt): Promise<void> {
   await download(at.box, { operation: 'readFile', query: readQueryOf(at), fileName: nameOfPlace(at.place) })
 }
 
-/** Lets the browser take a tar of what is at a path. */
+/** Makes the browser download a tar of a path. */
 export async function downloadTar(at: FilesAt): Promise<void> {
   const fileName = `${nameOfPlace(at.place).replaceAll('/', at.box.name)}.tar`
   await download(at.box, { operation: 'readArchive', query: readQueryOf(at), fileName })

@@ -1,11 +1,11 @@
-/** Something to upload, with its path below the directory that it goes to. */
+/** A file or directory to upload, with its path below the target directory. */
 export interface DroppedItem {
   path: string
-  /** null: a directory that nothing is in. */
+  /** Null for an empty directory. */
   file: File | null
 }
 
-/** Returns the files that were dropped, those in directories with their paths, and the directories that are empty. */
+/** Returns the dropped files, including files in directories with their paths, and the empty directories. */
 export async function readDropped(items: DataTransferItemList): Promise<DroppedItem[]> {
   // Reads all at once, because the list is empty after the first wait.
   const found = Array.from(items, (item) => item.webkitGetAsEntry() ?? item.getAsFile())
@@ -36,7 +36,7 @@ async function readBelow(entry: FileSystemEntry, dropped: DroppedItem[]): Promis
   }
 }
 
-// The classes of entries have other names in other browsers.
+// The classes of entries have different names in other browsers.
 function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {
   return entry.isFile
 }

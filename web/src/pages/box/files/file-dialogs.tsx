@@ -52,7 +52,7 @@ function NameDialog({ title, action, start, isOpen, close, act }: NameDialogProp
   )
 }
 
-/** Makes a directory or an empty file in a directory. */
+/** Creates a directory or an empty file in a directory. */
 export function MakeEntry({
   box,
   place,

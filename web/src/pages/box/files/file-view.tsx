@@ -22,7 +22,7 @@ interface FileViewProps {
   at: FilesAt
   /** The current entry at the path. */
   entry: FileEntry
-  /** Whether it was deleted since it was read. */
+  /** Whether it was deleted after the read. */
   isGone: boolean
   /** The shown entry: the entry that was at the path when an editor with unsaved text was opened there. */
   shown: FileEntry
@@ -30,7 +30,7 @@ interface FileViewProps {
   unsaved: readonly [isUnsaved: boolean, setUnsaved: (isUnsaved: boolean) => void]
 }
 
-/** One file: its text to read and edit, or else to download. */
+/** One file, with its text to read and edit, or a download. */
 export function FileView({ at, entry, isGone, shown, unsaved }: FileViewProps) {
   return (
     <>

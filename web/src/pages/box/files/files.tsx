@@ -16,7 +16,7 @@ import { nameOfPlace, parentOf, parentsOf, placeOf, placeSearch, targetOf } from
 import { PlaceLink } from './place-link.tsx'
 import { type FilesAt, isFileGone, statQuery } from './queries.ts'
 
-/** Files of the box, now or as a snapshot has them: a directory, or one file. */
+/** Files of the box, now or in a snapshot: a directory, or one file. */
 export function FilesPage() {
   const box = useBoxRef()
   const search = usePageSearch<{ path: string; path64: string; snapshot: string }>()
@@ -77,7 +77,7 @@ function AtPlace({ at }: { at: FilesAt }) {
   return <p>This is a {entry.type}. It has no content to show.</p>
 }
 
-/** The directories that lead to a path, and as the heading of the page what is at its end. */
+/** Links to the parent directories of a path, with its last part as the heading of the page. */
 function Crumbs({ at }: { at: FilesAt }) {
   const places = parentsOf(at.place)
   return (

@@ -13,7 +13,7 @@ export function withLineEnds(text: string, ends: LineEnds): string {
   return ends === 'crlf' ? plain.replaceAll('\n', '\r\n') : plain
 }
 
-/** Returns the numbers of the lines of a text, one a line. */
+/** Returns the line numbers of a text, one a line. */
 export function lineNumbers(text: string): string {
   const count = text.split('\n').length
   return Array.from({ length: count }, (_, index) => index + 1).join('\n')

@@ -4,7 +4,7 @@ export interface FilePlace {
   base64: string | null
 }
 
-/** A path as answers have it. */
+/** A path in an answer. */
 interface PathView {
   path: string
   path_base64: string | null
@@ -16,12 +16,12 @@ export function placeOf({ path, path64 }: { path?: string; path64?: string }): F
   return { text: path?.startsWith('/') ? path : '/', base64: null }
 }
 
-/** Returns the path as an address names it. */
+/** Returns the path for an address. */
 export function placeSearch({ text, base64 }: FilePlace): { path: string } | { path64: string } {
   return base64 === null ? { path: text } : { path64: base64 }
 }
 
-/** Returns the path as requests name it. */
+/** Returns the path for a request. */
 export function placeQuery({ text, base64 }: FilePlace): { path: string } | { path_base64: string } {
   return base64 === null ? { path: text } : { path_base64: base64 }
 }
@@ -37,7 +37,7 @@ export function childOf(place: FilePlace, entry: PathView): FilePlace {
   return placeOfBytes(`${bytesOf(place).replace(/\/+$/, '')}/${bytes}`)
 }
 
-/** Returns the directories that lead to a path, from `/` on, and the path itself. */
+/** Returns the parent directories of a path, from `/` on, and the path itself. */
 export function parentsOf(place: FilePlace): FilePlace[] {
   const parts = bytesOf(place).split('/').filter(Boolean)
   const below = parts.map((_, index) => placeOfBytes(`/${parts.slice(0, index + 1).join('/')}`))

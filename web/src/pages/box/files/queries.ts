@@ -57,7 +57,7 @@ export function directoriesFirst(files: readonly FileEntry[]): FileEntry[] {
   return [...sorted.filter(isDirectory), ...sorted.filter((file) => !isDirectory(file))]
 }
 
-/** Returns true for an error that says that nothing is at a path. */
+/** Returns true for an error which says that a path does not exist. */
 export function isFileGone(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 'file_not_found' || error.code === 'not_a_directory')
 }

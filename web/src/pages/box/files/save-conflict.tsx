@@ -9,7 +9,7 @@ interface SaveConflictProps {
   /** Null: there is none. */
   kind: ConflictKind | null
   close(): void
-  /** Gives the changes up for what is there now. */
+  /** Discards the changes for the current content. */
   giveUp(): void
   /** Writes the text all the same. */
   write(): void

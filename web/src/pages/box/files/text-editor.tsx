@@ -30,7 +30,7 @@ interface TextEditorProps {
   readAnew(): Promise<void>
 }
 
-/** A text with the numbers of its lines. It is saved only if the file is still what was read, or that is asked for. */
+/** A text with line numbers. Saves it only if the file is still unchanged since the read, or if the user overwrites it. */
 export function TextEditor(props: TextEditorProps) {
   const { at, file, became, isGone, isReadOnly, setUnsaved, readAnew } = props
   // The text at the start of editing. It stays the same during the edit, whatever is read.

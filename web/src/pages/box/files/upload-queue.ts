@@ -4,7 +4,7 @@ import type { DroppedItem } from './dropped.ts'
 export interface ItemUpload extends DroppedItem {
   id: number
   sentBytes: number
-  /** `taken`: a file of its name is there, and is not replaced unless it is asked for. */
+  /** `taken` means that a file of its name exists, and is only replaced on request. */
   state: UploadState
   error: unknown
 }
@@ -29,14 +29,14 @@ export interface SendHow {
   signal: AbortSignal
 }
 
-/** Uploads of any number, some of them under way. */
+/** Any number of uploads, some of them in progress. */
 export interface UploadQueue {
   add(items: readonly DroppedItem[]): void
   /** Sends one upload again, either replacing the existing file or as before. */
   again(id: number): void
   /** Removes an upload from the list. Aborts it if it is being sent, which leaves nothing. */
   remove(id: number): void
-  /** Breaks off all that is being sent. */
+  /** Aborts all current uploads. */
   close(): void
   view(): UploadsView
   watch(listener: () => void): () => void

@@ -7,7 +7,7 @@ import { useFilesRefresh } from './file-dialogs.tsx'
 import { childOf, type FilePlace, placeQuery } from './place.ts'
 import { createUploadQueue, type SendUpload, type UploadQueue, type UploadsView } from './upload-queue.ts'
 
-/** The uploads into a directory, and how they stand. */
+/** The uploads into a directory, and their states. */
 export interface Uploads {
   queue: UploadQueue
   view: UploadsView

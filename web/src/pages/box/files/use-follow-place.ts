@@ -7,7 +7,7 @@ interface ShownLocation {
   search: { path?: string; path64?: string }
 }
 
-/** Returns what shows another path of the box in place of one that is gone, if that is on screen still. */
+/** Returns a function that shows another path of the box if the given one is gone but still on screen. */
 export function useFollowPlace({ project, name }: Ref): (from: FilePlace, to: FilePlace) => void {
   const router = useRouter()
   const navigate = useNavigate()

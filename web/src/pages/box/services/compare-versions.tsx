@@ -16,7 +16,7 @@ interface CompareVersionsProps {
 /** The active version and its preview, side by side if the browser allows their frames here, otherwise in separate tabs. */
 export function CompareVersions({ box, activeUrl, previewUrl }: CompareVersionsProps) {
   const [reloads, setReloads] = useState(0)
-  // Pages of boxes run nothing here before they are asked for, and never at an origin that is the console's own.
+  // Pages of boxes run nothing here until the user asks for it, and never at the console's own origin.
   const [isAsked, setAsked] = useState(false)
   // A frame gets no cookie of a sign-in at its site, and an HTTPS page cannot hold a plain HTTP frame.
   const isPublic = box.url_settings.auth === 'public'
@@ -77,7 +77,7 @@ function framedAddress(url: string): string | undefined {
   return address === null || new URL(address).origin === location.origin ? undefined : address
 }
 
-/** Says why nothing is shown side by side, and what is to be done about it. */
+/** Explains why nothing is shown side by side, and the remedy. */
 function PrivateNote({ box }: { box: Box }) {
   const { canWrite } = useRights()
   const publish = usePublish(box)
@@ -99,7 +99,7 @@ function PrivateNote({ box }: { box: Box }) {
 /** Returns true once the policy of this page has refused a frame. */
 function useFramesRefused(): boolean {
   const [isRefused, setRefused] = useState(false)
-  // Before the first frame is asked for.
+  // Runs before the first frame is requested.
   useLayoutEffect(() => {
     const take = ({ effectiveDirective }: SecurityPolicyViolationEvent): void => {
       if (effectiveDirective === 'frame-src') setRefused(true)

@@ -20,7 +20,7 @@ interface DeployServiceProps {
   close(): void
 }
 
-/** Starts a version of a service beside the one that serves. */
+/** Starts a version of a service beside the active one. */
 export function DeployService({ box, service, isOpen, close }: DeployServiceProps) {
   const queries = useQueryClient()
   const { canWrite } = useRights()

@@ -8,7 +8,7 @@ import { textOf } from '../../boxes/form-text.ts'
 
 interface DomainsProps {
   domains: readonly string[]
-  /** Null where nothing may be changed. */
+  /** Null if nothing can be changed. */
   change: ((what: 'publish' | 'unpublish', domains: string[]) => Promise<unknown>) | null
 }
 
@@ -82,6 +82,6 @@ export function Domains({ domains, change }: DomainsProps) {
 interface Change {
   what: 'publish' | 'unpublish'
   domain: string
-  /** Whether it was typed into the form, which then shows why it was refused. */
+  /** Whether it was typed into the form, which then shows the refusal. */
   isTyped?: boolean
 }

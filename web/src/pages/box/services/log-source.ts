@@ -13,7 +13,7 @@ export interface ServiceVersion {
   version: 'active' | 'preview' | 'previous'
 }
 
-/** Returns what follows the log of a service, over its starts and any restart of ours, without an end. */
+/** Returns a follower of the log of a service without end, across its starts and restarts of Boxyard. */
 export function logSource(of: ServiceVersion): OutputSource {
   const encoder = new TextEncoder()
   let offset = ''
@@ -40,7 +40,7 @@ export function logSource(of: ServiceVersion): OutputSource {
   }
 }
 
-/** Reads all that is kept of the log of a service. @throws ApiError, ConnectionError */
+/** Reads all stored output of a service's log. @throws ApiError, ConnectionError */
 export function readAllOfLog({ box: { project, name }, service, version }: ServiceVersion): Promise<Blob> {
   return readAllPages((offset) => {
     const query = { version, offset, encoding: 'base64' as const, max_bytes: LONGEST_PIECE }

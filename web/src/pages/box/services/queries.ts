@@ -3,7 +3,7 @@ import { api } from '../../../api/client.ts'
 import type { Ref, Service } from '../../../api/records.ts'
 import { sortNaturally } from '../../../ui/natural.ts'
 
-/** The services of a box, by name, as people count. */
+/** The services of a box, in natural order of names. */
 export const servicesQuery = ({ project, name }: Ref) =>
   queryOptions({
     queryKey: ['services', project, name],

@@ -76,7 +76,7 @@ export function variableLines(variables: Record<string, string>): string {
     .join('\n')
 }
 
-/** Reads the value of a field. @throws FieldError for what cannot be read */
+/** Reads the value of a field. @throws FieldError for an invalid value */
 function at<T>(field: string, read: () => T): T {
   try {
     return read()

@@ -7,7 +7,7 @@ import { joinCommand } from '../commands/command-words.ts'
 
 type Version = NonNullable<Service['active']>
 
-/** The versions of a service: the one that serves, the one that may, and the one that did. */
+/** The versions of a service: the active one, the preview, and the previous one. */
 export function ServiceVersions({ box, service }: { box: Box; service: Service }) {
   const { active, preview, previous, active_url: activeUrl, preview_url: previewUrl } = service
   return (

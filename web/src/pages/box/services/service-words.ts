@@ -1,7 +1,7 @@
 import type { Service } from '../../../api/records.ts'
 import { joinCommand } from '../commands/command-words.ts'
 
-/** Returns what a stop of a service ends, version by version. */
+/** Returns the processes that stopping a service ends, version by version. */
 export function stopWords({ active, preview }: Service): string {
   const ended = [
     ...(active === null ? [] : [`the active version (${commandOf(active)})`]),
@@ -11,14 +11,14 @@ export function stopWords({ active, preview }: Service): string {
   return `${what}The service stays stopped until you start it, even if the box restarts.`
 }
 
-/** Returns what is ended when the preview of a service is discarded, and what is not. */
+/** Returns what discarding a service's preview ends, and what it keeps. */
 export function discardWords({ active, preview }: Service): string {
   const what = preview === null ? '' : `This ends the preview (${commandOf(preview)}). `
   const rest = active === null ? '' : `The active version keeps running (${commandOf(active)}). `
   return `${what}${rest}To get it back, deploy it again.`
 }
 
-/** Returns what is ended when the version before takes over again. */
+/** Returns what a rollback to the previous version ends. */
 export function previousWords({ previous }: Service): string {
   return previous === null ? '' : `Switches back to ${commandOf(previous)}`
 }

@@ -17,7 +17,7 @@ import { DefineService } from './define-service.tsx'
 import { servicesQuery } from './queries.ts'
 import { ServiceView } from './service-view.tsx'
 
-/** The services of a box with its URLs, or one of them where the address names it. */
+/** The services of a box with its URLs, or the service that the address names. */
 export function ServicesPage() {
   const box = useBoxRef()
   const { service } = usePageSearch<{ service: string }>()

@@ -10,14 +10,14 @@ export const CHANGE_KINDS: readonly { kind: ChangeKind; sign: string; word: stri
   { kind: 'renamed', sign: '→', word: 'renamed' },
 ]
 
-/** Returns how many changes there are of each kind. */
+/** Returns the number of changes of each kind. */
 export function countChanges(changes: readonly DiffChange[]): Record<ChangeKind, number> {
   const counts = { added: 0, modified: 0, deleted: 0, renamed: 0 }
   for (const { kind } of changes) counts[kind]++
   return counts
 }
 
-/** Returns the changes of a kind, or of all, whose paths have the text. */
+/** Returns the changes of a kind, or of all kinds, whose paths contain the text. */
 export function selectChanges(changes: readonly DiffChange[], filter: { kind: string; text: string }): DiffChange[] {
   const text = filter.text.toLowerCase()
   return changes.filter(

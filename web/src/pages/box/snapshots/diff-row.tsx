@@ -16,7 +16,7 @@ interface DiffRowProps {
   restore: (() => void) | null
 }
 
-/** A change, with what was there before and after it. */
+/** A change, with the earlier and the current entry. */
 export function DiffRow({ box, change, from, to, restore }: DiffRowProps) {
   const { kind, path, type, size_bytes: size } = change
   const sign = CHANGE_KINDS.find((each) => each.kind === kind)?.sign

@@ -16,7 +16,7 @@ import type { TextDiffRow } from './text-diff.ts'
 
 interface FileDiffProps {
   box: Ref
-  /** Where the file was, and where it is. */
+  /** Paths of the file before and after. */
   places: { before: FilePlace; after: FilePlace }
   from: string
   to: string
@@ -51,7 +51,7 @@ export function FileDiff({ box, places, from, to }: FileDiffProps) {
   )
 }
 
-/** Reads both forms of the file, or says why they cannot be compared. */
+/** Reads both forms of the file, or explains why they cannot be compared. */
 function BothForms({ before, after }: { before: FilesAt; after: FilesAt }) {
   const old = useForm(before)
   const fresh = useForm(after)

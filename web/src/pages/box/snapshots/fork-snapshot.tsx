@@ -2,7 +2,7 @@ import { api } from '../../../api/client.ts'
 import type { Ref } from '../../../api/records.ts'
 import { ForkDialog } from '../fork-dialog.tsx'
 
-/** Makes another box with the disk that a snapshot has. */
+/** Creates another box with the disk of a snapshot. */
 export function ForkSnapshot({ box, snapshot, close }: { box: Ref; snapshot: string | null; close(): void }) {
   const { project, name } = box
   return (

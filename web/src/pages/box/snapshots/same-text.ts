@@ -3,7 +3,7 @@ import { timeText } from '../../../ui/words.ts'
 
 type Facts = Pick<FileEntry, 'mode' | 'uid' | 'gid' | 'modified_at'>
 
-/** Returns what differs between two forms of a file that have the same text. */
+/** Returns the differences between two forms of a file with the same text. */
 export function sameTextWords(before: Facts, after: Facts): string {
   const owners = [before, after].map(({ uid, gid }) => `${uid}:${gid}`) as [string, string]
   const times = [timeText(before.modified_at), timeText(after.modified_at)] as const

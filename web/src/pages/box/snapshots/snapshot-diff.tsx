@@ -149,7 +149,7 @@ function KindFilter({ changes, kind, isComplete, choose }: KindFilterProps) {
   )
 }
 
-/** Reads the changes, page after page up to a number of them, and further when it is asked for. */
+/** Reads the changes page by page up to a maximum, and more on request. */
 function useChanges(ref: Ref, from: string, to: string) {
   const diff = useInfiniteQuery(diffQuery(ref, from, to))
   const [most, setMost] = useState(READ_AT_ONCE)
@@ -169,7 +169,7 @@ function useDiffSearch(ref: Ref, now: Required<DiffSearch>): (part: DiffSearch) 
   }
 }
 
-/** Returns where the entry was before the change. */
+/** Returns the path of the entry before the change. */
 function formerPlace(change: DiffChange): FilePlace {
   if (change.from === null) return placeOfView(change)
   return placeOfView({ path: change.from, path_base64: change.from_base64 })

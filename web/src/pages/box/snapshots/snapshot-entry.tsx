@@ -18,7 +18,7 @@ interface EntryProps {
   snapshot: BoxSnapshot
   /** The snapshot before it, if there is one. */
   older: string | null
-  /** Whether its sizes are counted without being asked for. */
+  /** Whether to count its sizes without a request. */
   isCounted: boolean
   act(what: SnapshotAct): void
 }

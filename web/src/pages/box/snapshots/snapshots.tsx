@@ -22,7 +22,7 @@ import { TakeSnapshot } from './take-snapshot.tsx'
 
 type DiffAddress = Record<'from' | 'to' | 'file' | 'file64' | 'was' | 'was64', string>
 
-/** The snapshots of a box on a time line, or what changed between two of them where the address names these. */
+/** The snapshots of a box on a time line, or the changes between two of them if the address names these. */
 export function SnapshotsPage() {
   const { from, to = LIVE, ...named } = usePageSearch<DiffAddress>()
   return (
@@ -131,5 +131,5 @@ function DeleteSnapshot({ snapshot, close }: { snapshot: string | null; close():
 }
 
 const SHOWN_AT_ONCE = 50
-/** Sizes are counted by the service when they are asked for. */
+/** The service counts sizes on request. */
 const COUNTED_AT_ONCE = 5

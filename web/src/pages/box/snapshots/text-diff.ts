@@ -3,7 +3,7 @@ import { structuredPatch } from 'diff'
 /** A line of the comparison of two texts. */
 export type TextDiffRow =
   | { kind: 'same' | 'added' | 'deleted'; before: number | null; after: number | null; text: string }
-  /** Lines that are the same in both are left out. */
+  /** Omits lines that are the same in both. */
   | { kind: 'gap'; count: number }
   | { kind: 'note'; text: string }
 
