@@ -111,8 +111,8 @@ function channelRequestOf(
 }
 
 /**
- * Maximum number of refusals after which a request is signed again: one for an old key, and one for each recently started agent. In a fleet
- * a create can meet three such agents: the agent that gets it, the agent of the cell that owns it, and the agent of the scheduled node.
+ * Maximum number of refusals after which a request is signed again: one for an old key, and one for each recently started agent. A create
+ * in a fleet can meet three such agents: the receiving one, the owning cell's, and the scheduled node's.
  */
 export const REFUSAL_RETRIES = 4
 

@@ -12,8 +12,8 @@ import { type Architecture, layOut, nodeOf, readSource } from './release/tree.ts
 /**
  * Makes a release of the current commit in `directory`, and returns its paths. Two builds of one commit are the same bytes. The files are:
  * - a Debian package, an archive with an installer, and checksums
- * - not for a release of only the service: packages of the command line and of the TypeScript SDK for npm, the command line as one file,
- *   and a bill of materials
+ * - except with `isOfService`: packages of the command line and the TypeScript SDK for npm, the command line as one file, a bill of
+ *   materials
  */
 async function makeRelease(architecture: Architecture, directory: string, isOfService: boolean): Promise<string[]> {
   const source = readSource(architecture)

@@ -16,8 +16,8 @@ export interface ClientChannel {
 }
 
 /**
- * Wraps a channel of ssh2. Allows one send at a time for both streams. ssh2 keeps the bytes that the window did not accept in one place for
- * each stream, and does not clear it. A send on the other stream would then resend them.
+ * Wraps a channel of ssh2. Allows one send at a time for both streams. ssh2 has one place per stream for bytes that the window did not
+ * accept, and does not clear it. A send on the other stream would then resend them.
  */
 export function createClientChannel(channel: ServerChannel, gone: AbortSignal): ClientChannel {
   const waiting = channel as ServerChannel & WaitingChunks

@@ -14,8 +14,8 @@ export interface SftpInside {
 }
 
 /**
- * Makes the names from a client arrive as `textOfBytes` decodes them. ssh2 reads each string of a packet with `utf8Slice` of its buffer,
- * which turns different names into one.
+ * Makes the names from a client arrive as `textOfBytes` decodes them. ssh2 reads each string of a packet with `utf8Slice` of its buffer.
+ * That turns different names into one.
  */
 export function readNamesAsBytes(sftp: SFTPWrapper): void {
   let packet: Buffer | undefined

@@ -1,9 +1,9 @@
 /*
  * The signatures of the channel are not HTTP Message Signatures (RFC 9421). There the sender names the covered parts in structured fields,
- * which the verifier must parse and judge. Nonces, replay and restarts still need a separate profile. Between two ends that know each
- * other, a fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A streamed body would
- * need a digest (RFC 9530) and a second signature in trailers. Here a MAC seals its end, much faster than a hash. Its key derives from the
- * head's signature.
+ * which the verifier must parse and judge. Nonces, replay and restarts still need a separate profile. Here two ends know each other. A
+ * fixed list of headers and one HMAC over one text leave less to get wrong, and cost less on each request. A streamed body would need a
+ * digest (RFC 9530) and a second signature in trailers. Here a MAC seals its end, much faster than a hash. Its key derives from the head's
+ * signature.
  */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'

@@ -36,8 +36,8 @@ export interface ConnectionBounds {
 }
 
 /**
- * Bounds the connections of a server, in total and by source address (IPv6 by /64), so that idle ones use up neither its descriptors nor
- * the share of others. Without a share left, a new connection replaces the oldest one without a request, from the address that has most of
+ * Bounds the connections of a server, in total and by source address (IPv6 by /64). Idle ones thus use up neither its descriptors nor the
+ * share of others. Without a share left, a new connection replaces the oldest one without a request, from the address that has most of
  * them. Closes connections whose clients do not read an answer. Logs at most once a minute.
  */
 export function boundConnections(server: Server, options: ConnectionBoundsOptions): ConnectionBounds {

@@ -9,11 +9,11 @@ export const SCHEMES = { http: ['http:', 'https:'], socket: ['ws:', 'wss:'] } as
 export function obstacleOf(front: string, address: string, schemes: readonly string[]): string | null {
   const known = new URL(front)
   const target = parseUrl(address, front)
-  if (target === null || target.hostname === '') return 'it is no URL with a host.'
+  if (target === null || target.hostname === '') return 'it is not a URL with a host.'
   if (!schemes.includes(target.protocol)) return `its scheme is none of ${schemes.join(' ')}`
   if (target.username !== '' || target.password !== '') return 'it has a user name or a password.'
   if (known.protocol === 'https:' && !SECURE.has(target.protocol))
-    return `${originOf(target)} is not encrypted, and the service is.`
+    return `${originOf(target)} is not encrypted, but the service is.`
   const reach = reachOf(target.hostname)
   if (reach === null || reach === reachOf(known.hostname)) return null
   return `${originOf(target)} is this machine or its link (BOXYARD_DATA_URL of the service sets the data address).`

@@ -160,20 +160,20 @@ function addressOf(url: string, id: StreamId, { project, name, port, query }: St
 
 function textOfTicket(url: unknown): string {
   if (typeof url === 'string' && url !== '') return url
-  throw new ConnectionError('The front cannot stream, and the service has no data address that could.')
+  throw new ConnectionError('The front cannot stream, and the service has no data address.')
 }
 
 /** Returns the URL of a ticket if the client accepts its address. @throws ApiError */
 function checkTicket(front: string, url: string, schemes: readonly string[]): string {
   const obstacle = obstacleOf(front, url, schemes)
   if (obstacle === null) return url
-  throw unexpectedAnswer(200, `The ticket leads to an address that this client does not use: ${obstacle}`)
+  throw unexpectedAnswer(200, `The ticket leads to an address that this client rejects: ${obstacle}`)
 }
 
 /** Returns the front's URL that accepts the ticket of a WebSocket at the data address. */
 function atFront(url: string, ticketUrl: string): string {
   const target = parseUrl(ticketUrl, url)
-  if (target === null) throw unexpectedAnswer(200, 'The ticket is no URL.')
+  if (target === null) throw unexpectedAnswer(200, 'The ticket is not a URL.')
   const { pathname, search } = target
   return `${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${pathname}${search}`
 }
@@ -181,8 +181,8 @@ function atFront(url: string, ticketUrl: string): string {
 /** The error of a stream that is too long for a front and has already been read. */
 function tooLong(error: ApiError): ApiError {
   const detail =
-    `The front refused this length (${error.message}), and a stream that was read cannot be sent to the data address: ` +
-    'give a function that makes the stream, or set tickets to "always".'
+    `The front refused this length (${error.message}), and a stream that was read cannot be sent to the data address. ` +
+    'Pass a function that creates the stream, or set tickets to "always".'
   const problem = { code: 'body_too_large', detail, request_id: error.requestId }
   return Object.assign(toApiError(TOO_LARGE, problem), { cause: error })
 }

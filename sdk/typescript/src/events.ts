@@ -39,7 +39,7 @@ export async function* followEvents(
       signal,
     })
     if (!Array.isArray(page.events) || typeof page.next_cursor !== 'string')
-      throw unexpectedAnswer(200, 'The service answered with a page that has no events, or no cursor.', page)
+      throw unexpectedAnswer(200, 'The service sent a page without events, or without a cursor.', page)
     if (page.events.length > 0 || since === 'now') pace.reset()
     for (const event of page.events) {
       signal?.throwIfAborted()

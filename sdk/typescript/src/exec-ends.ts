@@ -16,7 +16,7 @@ export interface ExecEnd {
 /** Creates the end from the exit code in an answer. Treats an invalid code, such as 256, as unknown, and never as success. */
 export function endByCode(code: unknown, message: string | null): ExecEnd {
   if (typeof code === 'number' && Number.isInteger(code) && code >= 0 && code <= 255) return { exitCode: code, message }
-  return { exitCode: null, message: `The service gave an exit code that is none: ${String(code).slice(0, 40)}` }
+  return { exitCode: null, message: `The service sent an invalid exit code: ${String(code).slice(0, 40)}` }
 }
 
 /** Reads a Kubernetes `Status`. @throws ConnectionError if it is invalid */
@@ -28,7 +28,7 @@ export function endOfStatus(bytes: Uint8Array): ExecEnd {
   const more = shortageOf(tellingOf('Reason'), Number(tellingOf('OomKills') ?? 0))
   if (status['status'] === 'Success') return { exitCode: 0, message, ...more }
   if (status['status'] !== 'Failure')
-    throw new ConnectionError('The service sent an end of the command that tells neither success nor failure.')
+    throw new ConnectionError('The service sent an end of the command with neither success nor failure.')
   const code = causes.find(({ reason }) => reason !== 'Reason' && reason !== 'OomKills')?.['message']
   if (code === undefined)
     return { exitCode: null, message: message ?? 'The exit code of the command is unknown.', ...more }

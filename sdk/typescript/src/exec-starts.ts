@@ -28,8 +28,8 @@ export function startOf(command: readonly string[], env: Readonly<Record<string,
   const { length } = new TextEncoder().encode(message)
   if (length <= MESSAGE_BYTES_MAX) return { query: { start: 'message' }, message }
   throw new RangeError(
-    `Command and environment take ${length} bytes as JSON, and a message has at most ${MESSAGE_BYTES_MAX}: a command may have 262,144 bytes, ` +
-      'and so may its environment. Send more as input or in a file.',
+    `Command and environment take ${length} bytes as JSON, and a message can have at most ${MESSAGE_BYTES_MAX}. ` +
+      'A command can have 262,144 bytes, and its environment as many. Send more as input or in a file.',
   )
 }
 

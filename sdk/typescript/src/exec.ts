@@ -202,7 +202,7 @@ export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGene
     const bytes = bytesOf(page.data)
     // Otherwise the same bytes would repeat forever.
     if (!Number.isSafeInteger(page.next_offset) || page.next_offset < offset + bytes.length)
-      throw unexpectedAnswer(200, `The service gave ${bytes.length} bytes from ${offset} on, and another offset next.`)
+      throw unexpectedAnswer(200, `The service sent ${bytes.length} bytes from offset ${offset}, and a next offset that does not match.`)
     if (page.truncated) follow.onMissing?.(stream, page.offset - offset)
     if (bytes.length > 0) {
       paces[stream].reset()
@@ -266,7 +266,7 @@ function bytesOf(base64: unknown): Uint8Array {
   try {
     return Uint8Array.from(atob(base64 as string), (character) => character.charCodeAt(0))
   } catch {
-    throw unexpectedAnswer(200, 'The service gave output that is no base64.')
+    throw unexpectedAnswer(200, 'The service sent output that is not base64.')
   }
 }
 

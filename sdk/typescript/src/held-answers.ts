@@ -34,7 +34,7 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
       if (done) break
       if (length + value.length > most) {
         if (!ok) break
-        throw unexpectedAnswer(status, `The answer is longer than ${most} bytes, the most that this client holds.`)
+        throw unexpectedAnswer(status, `The answer is longer than ${most} bytes, the limit of this client.`)
       }
       if (length + value.length > bytes.length) bytes = grown(bytes, length + value.length)
       bytes.set(value, length)
@@ -43,7 +43,7 @@ export async function holdText(response: Response, limits: HoldLimits = HOLD_LIM
   } catch (error) {
     // The same error as fetch has for a lost connection, with its platform's message.
     if ((error as { name?: unknown } | null)?.name === 'TypeError')
-      throw new ConnectionError('The answer broke off.', { cause: error })
+      throw new ConnectionError('The connection was lost before the end of the answer.', { cause: error })
     throw error
   } finally {
     clearTimeout(timer)
@@ -70,7 +70,7 @@ export async function holdObject(response: Response): Promise<unknown> {
   if (response.status === 204) return undefined
   const parsed = parseJson(text)
   if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
-  throw unexpectedAnswer(response.status, 'The answer is no JSON object.', parsed)
+  throw unexpectedAnswer(response.status, 'The answer is not a JSON object.', parsed)
 }
 
 const FIRST_BYTES = 16 * 1024

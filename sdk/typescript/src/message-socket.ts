@@ -145,7 +145,7 @@ export async function openWebSocket(address: SocketAddress): Promise<MessageSock
   socket.addEventListener('message', ({ data }) => {
     const message = typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer)
     if (inbox.closed() === null && inbox.put(message) > UNPAUSED_MAX_BYTES) {
-      inbox.close(OVERFLOW, 'More output came than was taken in time.')
+      inbox.close(OVERFLOW, 'Output arrived faster than the program read it.')
       socket.close(OVERFLOW, 'overflow')
     }
   })

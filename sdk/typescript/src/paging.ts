@@ -25,16 +25,16 @@ export async function* listAll<Id extends ListId>(
     const query = { ...input.query, ...(token === null ? {} : { continuation_token: token }) }
     const page = (await caller.call(id, { ...input, query })) as Page
     const items = Object.values(page).find((value) => Array.isArray(value)) as ItemOf<Id>[] | undefined
-    if (items === undefined) throw unexpectedAnswer(200, 'The service answered with a page that has no list.', page)
+    if (items === undefined) throw unexpectedAnswer(200, 'The service sent a page without a list.', page)
     yield* items
     token = page.has_more ? page.next_continuation_token : null
     if (token === null) return
     if (typeof token !== 'string' || known.has(token))
-      throw unexpectedAnswer(200, 'The list does not end: the service gave the same continuation token twice, or none.')
+      throw unexpectedAnswer(200, 'The list does not end. The service sent the same continuation token twice, or none.')
     known.add(token)
     emptyPages = items.length === 0 ? emptyPages + 1 : 0
     if (emptyPages >= EMPTY_PAGES_MAX)
-      throw unexpectedAnswer(200, `The list does not end: ${emptyPages} pages one after the other had nothing in them.`)
+      throw unexpectedAnswer(200, `The list does not end. ${emptyPages} pages in a row were empty.`)
   }
 }
 

@@ -29,7 +29,7 @@ export function unexpectedAnswer(status: number, detail: string, body: unknown =
 /** Returns an id that the service assigned. @throws ApiError for an id that would change the path */
 export function checkId(text: unknown): string {
   if (typeof text === 'string' && /^[A-Za-z0-9][\w.-]{0,127}$/.test(text)) return text
-  throw unexpectedAnswer(200, `The service gave an id that is none: ${JSON.stringify(text)?.slice(0, 80)}`)
+  throw unexpectedAnswer(200, `The service sent an invalid id: ${JSON.stringify(text)?.slice(0, 80)}`)
 }
 
 /** Creates the answer that replaces a redirect which the client does not follow. */

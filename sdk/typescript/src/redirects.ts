@@ -26,14 +26,14 @@ export function followReads(fetch: Fetch): Fetch {
       if (!REDIRECTS.has(response.status) || location === null) return response
       await response.body?.cancel()
       const target = parseUrl(location, request.url)
-      const where = target === null ? 'what is no URL' : originOf(target)
+      const where = target === null ? 'an invalid URL' : originOf(target)
       if (target === null || response.status !== TEMPORARY || first.method !== 'GET' || followed === FOLLOWED_MAX)
         return refusalOf(response.status, `The service redirects to ${where}, which this client does not follow.`)
       const obstacle = obstacleOf(request.url, target.href, SCHEMES.http)
       if (obstacle !== null)
         return refusalOf(
           response.status,
-          `The service redirects to an address that this client does not use: ${obstacle}`,
+          `The service redirects to an address that this client rejects: ${obstacle}`,
         )
       request = elsewhere(request, target)
     }

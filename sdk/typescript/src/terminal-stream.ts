@@ -85,7 +85,7 @@ export function createTerminalStream(socket: ChannelSocket, loss: Loss, onAgent?
     },
     ended: async () => {
       while (end === null && (await output.next()).done !== true);
-      if (end === null) throw new ConnectionError('The output was left before its end.')
+      if (end === null) throw new ConnectionError('The output was not read to its end.')
       return end
     },
     close: () => {
@@ -120,7 +120,7 @@ async function* readPieces(
     offsets[stream] += frame.bytes.length
     yield { stream, bytes: frame.bytes }
   }
-  if (isClosing()) return { exitCode: null, message: 'The client left.' }
+  if (isClosing()) return { exitCode: null, message: 'The client disconnected.' }
   if (typeof loss === 'function' && socket.id !== null) return yield* loss(socket.id, offsets)
   const reason = socket.closed()?.reason || 'The connection was lost.'
   throw hasOverflowed() ? new OverflowError(reason) : new ConnectionError(reason)

@@ -127,7 +127,7 @@ describe('the URL of a ticket', () => {
     const fetch = async (): Promise<Response> => Response.json({ url: ticket, method: 'GET' })
     const boxyard = createBoxyard({ url, token: TOKEN, tickets: 'always', fetch })
     const { message } = await refusalOf(boxyard.box('demo', 'web').console())
-    expect(message).toContain('an address that this client does not use')
+    expect(message).toContain('an address that this client rejects')
   })
 })
 
@@ -178,7 +178,7 @@ describe('an answer', () => {
     })
     const lost: unknown = await readBox(clientOf(front.url)).catch((error: unknown) => error)
     expect(lost).toBeInstanceOf(ConnectionError)
-    expect((lost as Error).message).toBe('The answer broke off.')
+    expect((lost as Error).message).toBe('The connection was lost before the end of the answer.')
   })
 
   test.each(['', 'null', '[]', '"text"', '{"a":', 'NaN'])('that is %j is an error of the SDK', async (text) => {

@@ -44,7 +44,7 @@ test('a console of which too much came is left at once: whoever attaches anew ge
   const { stream, socket } = await attachToFlood('anew')
   await expect(stream[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(OverflowError)
   await expect(stream.write(Uint8Array.of(3))).rejects.toBeInstanceOf(ConnectionError)
-  expect(socket.closed()?.reason).toBe('More output came than was taken in time.')
+  expect(socket.closed()?.reason).toBe('Output arrived faster than the program read it.')
 })
 
 test('a command of which too much came tells so after all that has come, without a byte missing before', async () => {

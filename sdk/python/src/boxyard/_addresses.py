@@ -23,7 +23,7 @@ def origin_of(url: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return "what is no URL"
+        return "an invalid URL"
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}"
 
 
@@ -39,7 +39,7 @@ def check_address(front: str, address: str, schemes: Collection[str]) -> None:
     """
     obstacle = _obstacle(front, address, schemes)
     if obstacle is not None:
-        raise unexpected(200, f"{origin_of(front)} sends this client to an address that it does not use: {obstacle}")
+        raise unexpected(200, f"{origin_of(front)} sends this client to an address that it rejects: {obstacle}")
 
 
 def reach_of(host: str) -> Literal["loopback", "link"] | None:
@@ -60,17 +60,17 @@ def _obstacle(front: str, address: str, schemes: Collection[str]) -> str | None:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "it is no URL."
+        return "it is not a URL."
     # Libraries read other letters in different ways.
     if not host or re.search(r'[^\x21-\x7e]|[\\"<>^`{|}]', address):
-        return "it is no URL with a host."
+        return "it is not a URL with a host."
     if parts.scheme not in schemes:
-        return f"its scheme is none of {', '.join(sorted(schemes))}."
+        return f"its scheme is not one of {', '.join(sorted(schemes))}."
     if "@" in parts.netloc:
         return "it has a user name or a password."
     known = urlsplit(front)
     if known.scheme == "https" and parts.scheme not in ("https", "wss"):
-        return f"{origin_of(address)} is not encrypted, and the service is."
+        return f"{origin_of(address)} is not encrypted, but the service is."
     reach = reach_of(host)
     if reach is not None and reach != reach_of(known.hostname or ""):
         return f"{origin_of(address)} is this machine or its link (BOXYARD_DATA_URL of the service sets the data address)."

@@ -30,7 +30,7 @@ class HeldAnswer(httpx.Response):
         """Parses the body strictly. Raises ``ValueError``."""
         parsed = parse_json(self.content)
         if not isinstance(parsed, dict):
-            raise ValueError("It is no JSON object.")
+            raise ValueError("It is not a JSON object.")
         return parsed
 
 
@@ -67,7 +67,7 @@ class Gathering:
         return HeldAnswer(self._response.status_code, headers=headers, content=content, request=self._response.request)
 
     def _too_long(self) -> ApiError:
-        detail = f"The answer is longer than {ANSWER_BYTES // 1024 // 1024} MiB, the most that this client holds in memory."
+        detail = f"The answer is longer than {ANSWER_BYTES // 1024 // 1024} MiB, the limit of this client."
         return unexpected(self._response.status_code, detail)
 
 
@@ -75,13 +75,13 @@ def check_encoding(response: httpx.Response) -> None:
     """Raises ``ApiError`` for a compressed answer: requests ask for none, and a short one may expand to any length."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise unexpected(response.status_code, f"The answer is compressed ({encoding[:40]}), which this client does not ask for.")
+        raise unexpected(response.status_code, f"The answer is compressed ({encoding[:40]}), which this client did not request.")
 
 
 def check_id(text: str) -> str:
     """Returns the id that the service gave to what it made. Raises ``ApiError`` for what would lead a path elsewhere."""
     if not _ID.fullmatch(text):
-        raise unexpected(200, f"The service gave an id that is none: {text[:80]!r}")
+        raise unexpected(200, f"The service sent an invalid id: {text[:80]!r}")
     return text
 
 

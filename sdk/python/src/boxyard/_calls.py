@@ -68,9 +68,9 @@ class PagesSeen:
         """Notes what a page said of the next. Raises ``ApiError`` for a token that came before, and after too many empty pages."""
         self._empty = self._empty + 1 if is_empty else 0
         if token in self._tokens:
-            raise unexpected(200, "The list does not end: the service gave the same continuation token twice.")
+            raise unexpected(200, "The list does not end. The service sent the same continuation token twice.")
         if self._empty >= _EMPTY_PAGES:
-            raise unexpected(200, f"The list does not end: {_EMPTY_PAGES} pages one after the other had nothing in them.")
+            raise unexpected(200, f"The list does not end. {_EMPTY_PAGES} pages in a row were empty.")
         self._tokens.add(token)
 
 

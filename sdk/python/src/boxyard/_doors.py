@@ -75,8 +75,8 @@ def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow
 
 def _too_long(error: ApiError) -> ApiError:
     detail = (
-        f"The front refused this length ({error}), and what was read cannot be sent to the data address: "
-        'give bytes, a file that can seek or a list of pieces, or set tickets to "always".'
+        f"The front refused this length ({error}), and a stream that was read cannot be sent to the data address. "
+        'Pass bytes, a seekable file or a list of pieces, or set tickets to "always".'
     )
     problem: dict[str, object] = {"code": "body_too_large", "detail": detail, "request_id": error.request_id}
     return error_of(_TOO_LARGE, problem, problem)
@@ -90,7 +90,7 @@ def _take_ticket(session: Session, call: Call[object], schemes: Collection[str])
     port = int(rest[1]) if call.operation == "open_port" else UNSET
     ticket = yield from ask(session, create_ticket(project, name, body=TicketRequest(operation=operation, query=query, port=port)))
     if not ticket.url:
-        raise ConnectionError("The front cannot stream, and the service has no data address that could.")
+        raise ConnectionError("The front cannot stream, and the service has no data address.")
     check_address(session.url, ticket.url, schemes)
     return ticket.url
 

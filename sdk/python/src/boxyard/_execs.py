@@ -143,7 +143,7 @@ class ExecFollower:
             data = _bytes_of(page.data)
             # Else the same bytes would come again, for ever.
             if page.next_offset < offset + len(data):
-                raise unexpected(200, f"The service gave {len(data)} bytes from {offset} on, and {page.next_offset} as what follows.")
+                raise unexpected(200, f"The service sent {len(data)} bytes from offset {offset}, and {page.next_offset} as the next offset.")
             self._open[stream] = page.next_offset
             if data:
                 pieces.append(OutputPiece(stream, data))
@@ -196,7 +196,7 @@ def _bytes_of(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise unexpected(200, "The service gave output that is no base64.") from error
+        raise unexpected(200, "The service sent output that is not base64.") from error
 
 
 #: Signals that end commands, on Linux; where this program runs they may count otherwise.

@@ -107,7 +107,7 @@ class Session:
         if token is None:
             return {}
         if not _TOKEN.fullmatch(token):
-            raise ValueError("The token has a character that no token has, such as a line break.")
+            raise ValueError("The token contains an invalid character, such as a line break.")
         return {"Authorization": f"Bearer {token}"}
 
 

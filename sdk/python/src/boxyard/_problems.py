@@ -39,7 +39,7 @@ def parse_json(content: bytes) -> object:
         parsed: object = json.loads(text, parse_constant=_refuse, parse_int=_parse_int, parse_float=_parse_float)
         return _mend(parsed) if _SURROGATE.search(text) else parsed
     except RecursionError:
-        raise ValueError("It is nested too deep.") from None
+        raise ValueError("It is nested too deeply.") from None
 
 
 def _parsed_or_text(content: bytes) -> object:
@@ -64,7 +64,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON.")
+    raise ValueError(f"{name} is not JSON.")
 
 
 def _mend(value: object) -> object:

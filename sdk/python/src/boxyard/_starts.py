@@ -28,8 +28,8 @@ def start_message(command: Sequence[str], env: Mapping[str, str] | None) -> str 
     if length <= _MESSAGE_BYTES_MAX:
         return message
     raise ValueError(
-        f"Command and environment take {length} bytes as JSON, and a message has at most {_MESSAGE_BYTES_MAX}: "
-        "a command may have 262,144 bytes, and so may its environment. Send more as input or in a file."
+        f"Command and environment take {length} bytes as JSON, and a message can have at most {_MESSAGE_BYTES_MAX}. "
+        "A command can have 262,144 bytes, and its environment as many. Send more as input or in a file."
     )
 
 

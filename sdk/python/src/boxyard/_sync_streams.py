@@ -62,7 +62,7 @@ class TerminalStream:
         for _ in self._pieces:
             pass
         if self._output.end is None:
-            raise ConnectionError("The output was left before its end.")
+            raise ConnectionError("The output was not read to its end.")
         return self._output.end
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class TerminalStream:
         if self._output.end is not None:
             return
         if self._is_closing:
-            self._output.end = ExecEnd(None, "The client left.")
+            self._output.end = ExecEnd(None, "The client disconnected.")
         elif self._resume is not None and self.id is not None:
             follower = self._resume(self.id, self._output.offsets)
             while follower.end is None:

@@ -83,7 +83,7 @@ def end_by_code(code: object, message: str | None) -> ExecEnd:
     """How a command ended by what the service calls its exit code. What is none, such as 256, is not known, and never a success."""
     if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= 255:
         return ExecEnd(code, message)
-    return ExecEnd(None, f"The service gave an exit code that is none: {str(code)[:40]}")
+    return ExecEnd(None, f"The service sent an invalid exit code: {str(code)[:40]}")
 
 
 def _end_of(data: bytes) -> ExecEnd:
@@ -91,9 +91,9 @@ def _end_of(data: bytes) -> ExecEnd:
     try:
         status = parse_json(data)
     except ValueError as error:
-        raise ConnectionError("The service sent an end of the command that is no JSON.") from error
+        raise ConnectionError("The service sent an end of the command that is not JSON.") from error
     if not isinstance(status, dict) or status.get("status") not in ("Success", "Failure"):
-        raise ConnectionError("The service sent an end of the command that tells neither success nor failure.")
+        raise ConnectionError("The service sent an end of the command with neither success nor failure.")
     message = status.get("message")
     text = message if isinstance(message, str) else None
     causes = _causes_in(status)

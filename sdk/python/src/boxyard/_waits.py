@@ -36,7 +36,7 @@ class Deadline:
         """Whole seconds that the next request may wait. Raises ``TimeoutError`` once none are left."""
         left = self._end - monotonic()
         if left <= 0:
-            raise TimeoutError("What was waited for did not happen in time.")
+            raise TimeoutError("The wait timed out.")
         return _LONGEST_WAIT_SECONDS if left > _LONGEST_WAIT_SECONDS else math.ceil(left)
 
 
