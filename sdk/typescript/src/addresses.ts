@@ -10,7 +10,7 @@ export function obstacleOf(front: string, address: string, schemes: readonly str
   const known = new URL(front)
   const target = parseUrl(address, front)
   if (target === null || target.hostname === '') return 'it is not a URL with a host.'
-  if (!schemes.includes(target.protocol)) return `its scheme is none of ${schemes.join(' ')}`
+  if (!schemes.includes(target.protocol)) return `its scheme is not one of ${schemes.join(', ')}.`
   if (target.username !== '' || target.password !== '') return 'it has a user name or a password.'
   if (known.protocol === 'https:' && !SECURE.has(target.protocol))
     return `${originOf(target)} is not encrypted, but the service is.`

@@ -1,8 +1,8 @@
 """
 A typed client of Boxyard, a self-hosted box service.
 
-``Boxyard`` blocks, ``AsyncBoxyard`` is awaited. Every operation of the API is in ``boxyard.operations``, what they take and give in
-``boxyard.models``, and their refusals by code in ``boxyard.errors``.
+``Boxyard`` blocks, and ``AsyncBoxyard`` is awaited. ``boxyard.operations`` has every operation of the API, ``boxyard.models`` their inputs
+and outputs, and ``boxyard.errors`` their errors by code.
 """
 
 from ._async_box import AsyncBoxHandle

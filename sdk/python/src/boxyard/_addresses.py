@@ -1,4 +1,4 @@
-"""Where a client goes when a service sends it elsewhere: by a redirect, or by the URL of a ticket."""
+"""Checks addresses that a service names in a redirect or in the URL of a ticket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 
 def origin_of(url: str) -> str:
-    """The origin of a URL: without a password, a path and a query, which may hold secrets."""
+    """The origin of a URL, without a password, a path and a query, which may hold secrets."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -34,8 +34,8 @@ def has_same_origin(one: str, other: str) -> bool:
 
 def check_address(front: str, address: str, schemes: Collection[str]) -> None:
     """
-    Checks an address that the service at ``front`` named. Raises ``ApiError`` for another scheme, a password, plain text where ``front``
-    is encrypted, and an address of this machine or its link unless ``front`` is one too.
+    Checks an address that the service at ``front`` named. Raises ``ApiError`` for another scheme, a password, and plain text if ``front``
+    is encrypted. Also raises it for an address of this machine or its link, unless ``front`` is one too.
     """
     obstacle = _obstacle(front, address, schemes)
     if obstacle is not None:
@@ -43,7 +43,7 @@ def check_address(front: str, address: str, schemes: Collection[str]) -> None:
 
 
 def reach_of(host: str) -> Literal["loopback", "link"] | None:
-    """Which addresses of this machine or its link a host is, however it is written; None for all others. Asks no name server."""
+    """Whether a host is a loopback or link-local address, in any notation, or None for all others. Asks no name server."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return "loopback"
@@ -83,7 +83,7 @@ def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
 
 def _numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        # Also 127.1, 2130706433 and 0x7f.1, which resolvers take.
+        # Also 127.1, 2130706433 and 0x7f.1, which resolvers accept.
         return ipaddress.IPv4Address(socket.inet_aton(host))
     except (OSError, ValueError):
         pass

@@ -1,4 +1,4 @@
-"""Answers that are held in memory: bounded in length and time, and of the shape that the document promises."""
+"""Answers in memory, bounded in length and time, and validated against the document."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ._shapes import check_shape
 
 T = TypeVar("T")
 
-#: Several times the longest answers, those with the output of commands.
+#: Several times the longest answers, which hold the output of commands.
 ANSWER_BYTES = 64 * 1024 * 1024
-#: What is read of a refusal; a problem has some hundred bytes.
+#: Maximum length that the client reads of an error response. A problem has a few hundred bytes.
 REFUSAL_BYTES = 1024 * 1024
 #: From the head of an answer to its end.
 ANSWER_SECONDS = 300.0
 
 
 class HeldAnswer(httpx.Response):
-    """An answer with its body, which parsers of operations take."""
+    """An answer with its body, for the parsers of operations."""
 
     def json(self, **_: Any) -> Any:
         """Parses the body strictly. Raises ``ValueError``."""
@@ -35,13 +35,13 @@ class HeldAnswer(httpx.Response):
 
 
 class Gathering:
-    """The body of an answer as it comes, up to a bound."""
+    """The body of an answer as it arrives, up to a limit."""
 
     def __init__(self, response: httpx.Response) -> None:
-        """Begins before the first byte. Raises ``ApiError`` for a body that is compressed or too long by its head."""
+        """Starts before the first byte. Raises ``ApiError`` if the head announces a compressed or too long body."""
         check_encoding(response)
         self._response = response
-        # One object, since pieces may have a byte each.
+        # One object, because pieces can be as small as a byte.
         self._body = bytearray()
         self._end = monotonic() + ANSWER_SECONDS
         length = response.headers.get("content-length", "")
@@ -49,7 +49,9 @@ class Gathering:
             raise self._too_long()
 
     def add(self, piece: bytes) -> bool:
-        """Takes the next piece; False once enough of a refusal has come. Raises ``ApiError`` if more or longer than is held."""
+        """
+        Adds the next piece. Returns False once it has enough of an error response. Raises ``ApiError`` if the body is too long or too slow.
+        """
         self._body += piece
         if not self._response.is_success:
             return len(self._body) < REFUSAL_BYTES and monotonic() < self._end
@@ -60,9 +62,9 @@ class Gathering:
         return True
 
     def answer(self) -> HeldAnswer:
-        """Makes the answer of what came."""
+        """Creates the answer from the received bytes."""
         content = bytes(self._body if self._response.is_success else self._body[:REFUSAL_BYTES])
-        # The length is that of the content.
+        # Describes the content's length.
         headers = [(key, value) for key, value in self._response.headers.raw if key.lower() not in _FRAMING]
         return HeldAnswer(self._response.status_code, headers=headers, content=content, request=self._response.request)
 
@@ -72,21 +74,21 @@ class Gathering:
 
 
 def check_encoding(response: httpx.Response) -> None:
-    """Raises ``ApiError`` for a compressed answer: requests ask for none, and a short one may expand to any length."""
+    """Raises ``ApiError`` for a compressed answer. Requests ask for none, and a short one can expand to any length."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise unexpected(response.status_code, f"The answer is compressed ({encoding[:40]}), which this client did not request.")
 
 
 def check_id(text: str) -> str:
-    """Returns the id that the service gave to what it made. Raises ``ApiError`` for what would lead a path elsewhere."""
+    """Returns an id that the service assigned. Raises ``ApiError`` for an id that would change the path."""
     if not _ID.fullmatch(text):
         raise unexpected(200, f"The service sent an invalid id: {text[:80]!r}")
     return text
 
 
 def parse_answer(call: Call[T], response: httpx.Response) -> T:
-    """Reads an answer. Raises ``ApiError`` with code ``unexpected_answer`` for one that is not what the document promises."""
+    """Reads an answer. Raises ``ApiError`` with code ``unexpected_answer`` if it does not match the document."""
     try:
         answer = call.parse(response)
         check_shape(answer)

@@ -56,14 +56,14 @@ class AsyncBoxHandle:
     """A box of a project, by its name."""
 
     def __init__(self, driver: AsyncDriver, session: Session, project: str, name: str) -> None:
-        """Asks nothing; made by ``AsyncBoxyard.box``."""
+        """Sends no request. Created by ``AsyncBoxyard.box``."""
         self._driver = driver
         self._session = session
         self.project = project
         self.name = name
 
     async def info(self) -> Box:
-        """Tells its state. Raises ``BoxNotFoundError``."""
+        """Returns its current record. Raises ``BoxNotFoundError``."""
         return await self._run(ask(self._session, get_box(self.project, self.name)))
 
     async def run(
@@ -81,9 +81,9 @@ class AsyncBoxHandle:
         on_cancel: OnCancel = "end",
     ) -> Exec:
         """
-        Runs a command, or a line of the shell, to its end, however long it takes; its record has the last 1 MiB of each stream.
+        Runs a command or shell line to its end, however long it takes. The record has the last 1 MiB of each stream.
 
-        A cancellation ends the command first, unless ``on_cancel`` says ``detach``.
+        A cancellation first ends the command, unless ``on_cancel`` is ``detach``.
         """
         body = exec_request(
             command,
@@ -122,10 +122,10 @@ class AsyncBoxHandle:
         on_cancel: OnCancel = "end",
     ) -> AsyncTerminalStream:
         """
-        Starts a command and streams input and output; without ``stdin`` its input is empty.
+        Starts a command and streams input and output. Without ``stdin`` its input is empty.
 
-        With ``no_hup`` it goes on when its client leaves or the service is restarted, and its stream resumes by itself.
-        A cancellation while it is read, or in its ``async with``, ends the command, unless ``on_cancel`` says ``detach``.
+        With ``no_hup`` the command keeps running when its client leaves or the service restarts, and its stream resumes automatically. A
+        cancellation during a read, or in its ``async with``, ends the command, unless ``on_cancel`` is ``detach``.
         """
         start = start_message(command, env)
         call = stream_call(
@@ -143,12 +143,12 @@ class AsyncBoxHandle:
             timeout_seconds=timeout_seconds,
         )
         opening = asyncio.ensure_future(self._open(call, start))
-        # The service ends a command whose client leaves. One that goes on is ended by its id, which only the opening tells.
+        # The service ends a command when its client leaves. Ending a command with ``no_hup`` takes its id, which only the opening returns.
         is_left_running = no_hup and on_cancel == "end"
         try:
             socket = await (asyncio.shield(opening) if is_left_running else opening)
         except asyncio.CancelledError:
-            # Also where it was opened in the turn of the cancellation.
+            # Also if it was opened in the same turn as the cancellation.
             if is_left_running or not opening.cancelled():
                 await self._driver.settle(self._abandon(opening, is_left_running))
             raise
@@ -165,7 +165,7 @@ class AsyncBoxHandle:
         cols: int | None = None,
         rows: int | None = None,
     ) -> AsyncTerminalStream:
-        """Attaches to a console, which goes on when its clients leave; one that is not there is begun."""
+        """Attaches to a console, or starts one if it does not exist. The console keeps running when its clients leave."""
         call = console_call(self.project, self.name, session=session, shell=shell, user=user, cwd=cwd, typing=typing, cols=cols, rows=rows)
         return AsyncTerminalStream(self._driver, await self._run(open_socket(self._session, call, CHANNEL_PROTOCOL)), None, None)
 
@@ -175,45 +175,45 @@ class AsyncBoxHandle:
         return AsyncPortStream(await self._run(open_socket(self._session, call, PORT_PROTOCOL)))
 
     async def read_file(self, path: str, *, snapshot: str | None = None) -> AsyncByteStream:
-        """Reads a file, now or as a snapshot has it."""
+        """Reads a file, either now or in a snapshot."""
         call = read_file(self.project, self.name, path=path, snapshot=given(snapshot))
         return AsyncByteStream(await self._run(transfer(self._session, call, is_streamed=True)))
 
     async def write_file(self, path: str, body: AsyncContent, *, mode: str | None = None, parents: bool | None = None) -> FileEntry:
-        """Writes a whole file at once: all of it, or nothing. ``mode`` is octal; ``parents`` makes missing directories."""
+        """Writes a whole file at once, or nothing. ``mode`` is octal. ``parents`` creates missing directories."""
         call = write_call(self.project, self.name, path, body, mode=mode, parents=parents)
         return await self._run(upload(self._session, call))
 
     async def read_archive(self, path: str, *, snapshot: str | None = None) -> AsyncByteStream:
-        """Reads a tar of what is at a path."""
+        """Reads a tar of a path."""
         call = read_archive(self.project, self.name, path=path, snapshot=given(snapshot))
         return AsyncByteStream(await self._run(transfer(self._session, call, is_streamed=True)))
 
     async def write_archive(self, path: str, body: AsyncContent) -> UnpackReport:
-        """Unpacks a tar into a directory, and tells what was refused."""
+        """Unpacks a tar into a directory, and returns the members that it refused."""
         return await self._run(upload(self._session, unpack_call(self.project, self.name, path, body)))
 
     async def fork(self, name: str, more: CreateBox | None = None) -> AsyncBoxHandle:
-        """Makes a box with a copy of its disk; ``more`` says what else differs."""
+        """Creates a box with a copy of its disk. ``more`` has the other differences."""
         await self._run(create_box(self._session, self.project, fork_request(self.name, name, more)))
         return AsyncBoxHandle(self._driver, self._session, self.project, name)
 
     async def snapshot(self, name: str | None = None, *, comment: str | None = None, include_data: bool | None = None) -> Snapshot:
-        """Takes a snapshot of its disk, with its data volumes if asked; the service names it where no name is given."""
+        """Takes a snapshot of its disk and, if asked, of its data volumes. The service chooses a name if none is given."""
         body = CreateBoxSnapshot(name=given(name), comment=given(comment), include_data=given(include_data))
         return await self._run(ask(self._session, create_box_snapshot(self.project, self.name, body=body)))
 
     def snapshots(self) -> AsyncIterator[Snapshot]:
-        """Goes through its snapshots, oldest first."""
+        """Iterates over its snapshots, oldest first."""
         return self._driver.list(self._session, list_box_snapshots(self.project, self.name))
 
     async def restore(self, snapshot: str, *, include_data: bool | None = None) -> Box:
-        """Restores it to a snapshot, and waits until that is done; its present state becomes an automatic snapshot."""
+        """Restores it to a snapshot, and waits until that is done. The service first saves the present state as an automatic snapshot."""
         body = RestoreBox(snapshot, include_data=given(include_data))
         return await self._run(settle_box(self._session, restore_box(self.project, self.name, body=body), self.project, self.name))
 
     def diff(self, snapshot: str, to: str | None = None) -> AsyncIterator[SnapshotDiffChangesItem]:
-        """Goes through what has changed on its disk since a snapshot, until another one or now."""
+        """Iterates over the changes on its disk since a snapshot, until another one or now."""
         return self._driver.list(self._session, diff_box_snapshot(self.project, self.name, snapshot, to=given(to)))
 
     async def signal(self, exec_id: str, name: ExecSignalSignal | str) -> ExecRecord:
@@ -221,7 +221,7 @@ class AsyncBoxHandle:
         return await self._run(ask(self._session, signal_exec(self.project, self.name, exec_id, body=ExecSignal(name))))
 
     def services(self) -> AsyncIterator[Service]:
-        """Goes through its services by name."""
+        """Iterates over its services by name."""
         return self._driver.list(self._session, list_services(self.project, self.name))
 
     async def stop(self) -> Box:
@@ -229,7 +229,7 @@ class AsyncBoxHandle:
         return await self._run(settle_box(self._session, stop_box(self.project, self.name), self.project, self.name))
 
     async def resume(self) -> Box:
-        """Starts it again, and waits until it runs."""
+        """Resumes it, and waits until it runs."""
         return await self._run(settle_box(self._session, resume_box(self.project, self.name), self.project, self.name))
 
     async def delete(self) -> None:

@@ -36,12 +36,12 @@ class AsyncBoxyard:
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         """
-        Sends nothing yet.
+        Sends no request yet.
 
-        ``url`` is the origin of the service, such as ``http://127.0.0.1:8080``; ``token`` an access token, or where to read it anew
-        for each request. ``tickets``: ``auto`` takes them where the front cannot stream, ``always`` streams by the data address alone.
-        ``attempts``: how often a request is sent until it is answered, with pauses that double from 0.1 s. ``http_client`` replaces the
-        client that is made here, and is left open by ``close``.
+        ``url`` is the origin of the service, such as ``http://127.0.0.1:8080``. ``token`` is an access token, or a function that returns
+        the current one for each request. With ``tickets="auto"`` the client uses tickets where the front cannot stream. With ``always`` it
+        streams only through the data address. ``attempts`` is how often it sends a request until it gets an answer, with pauses that double
+        from 0.1 s. ``http_client`` replaces its own HTTP client, and ``close`` leaves it open.
         """
         self._session = open_session(url, token, tickets, attempts)
         self._driver = AsyncDriver(http_client, ssl_context)
@@ -59,7 +59,7 @@ class AsyncBoxyard:
         return AsyncByteStream(await self._driver.run(send(self._session, call, is_streamed=True)))
 
     def list(self, call: PagedCall[P, I]) -> AsyncIterator[I]:
-        """Goes through a list of any length, such as ``list_boxes(project)``, a page at a time as it is read."""
+        """Iterates over a list of any length, such as ``list_boxes(project)``, one page at a time on demand."""
         return self._driver.list(self._session, call)
 
     async def events(
@@ -71,11 +71,11 @@ class AsyncBoxyard:
         on_cursor: Callable[[str], None] | None = None,
     ) -> AsyncIterator[Event]:
         """
-        Follows the events of a project, ``-`` for all, without an end, over every front and every restart of the service.
+        Follows the events of a project (``-`` for all) without end, across fronts and restarts of the service.
 
-        ``since`` is a cursor, a time or ``now``; left out: from the oldest event that is kept.
-        ``types``: such as ``box.created`` or ``box.*``. ``on_cursor`` is told after each page, for a program that goes on later.
-        Raises ``CursorExpiredError``: list what there is, and go on from ``now``.
+        ``since`` is a cursor, a time or ``now``. By default it is the oldest event that the service keeps. ``types`` are such as
+        ``box.created`` or ``box.*``. The client calls ``on_cursor`` after each page with the cursor from which to resume later. Raises
+        ``CursorExpiredError``. Then list the current resources, and continue from ``now``.
         """
         forever = Deadline(None)
         while True:
@@ -88,23 +88,23 @@ class AsyncBoxyard:
 
     async def wait_for_operation(self, operation: str, *, timeout: float | None = None) -> Operation:
         """
-        Waits for the end of an operation, an id or what ``Operation-Location`` says.
+        Waits for the end of an operation, given by its id or ``Operation-Location``.
 
-        Raises ``ApiError`` with its problem if it failed, ``TimeoutError`` after ``timeout`` seconds.
+        Raises ``ApiError`` with its problem if it failed, and ``TimeoutError`` after ``timeout`` seconds.
         """
         return await self._run(wait_for_operation(self._session, operation, timeout))
 
     async def create_box(self, project: str, body: CreateBox) -> AsyncBoxHandle:
-        """Makes a box, and waits until it runs or could not be started."""
+        """Creates a box, and waits until it runs or failed to start."""
         await self._run(create_box(self._session, project, body))
         return self.box(project, body.name)
 
     def box(self, project: str, name: str) -> AsyncBoxHandle:
-        """A box that is there already; asks nothing."""
+        """Returns a handle of an existing box. Sends no request."""
         return AsyncBoxHandle(self._driver, self._session, project, name)
 
     async def close(self) -> None:
-        """Closes the connections that are kept; streams that are open stay so."""
+        """Closes idle connections. Open streams stay open."""
         await self._driver.close()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Does the effects of flows in the task that awaits them."""
+"""Runs the effects of flows in the task that awaits them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class AsyncDriver:
     """Runs flows over an HTTP client."""
 
     def __init__(self, client: httpx.AsyncClient | None, ssl_context: ssl.SSLContext | None) -> None:
-        """Makes a client if none is given, which ``close`` closes."""
+        """Creates a client if none is given. ``close`` closes only that one."""
         self._ssl_context = ssl_context
         self._is_own = client is None
         self._client = _make_client(ssl_context) if client is None else client
 
     async def run(self, flow: Flow[T]) -> T:
-        """Does what a flow asks for until it returns."""
+        """Runs the effects of a flow until it returns."""
         steps = Steps(flow)
         while (effect := steps.next()) is not None:
             try:
@@ -42,19 +42,19 @@ class AsyncDriver:
         return steps.result
 
     async def finish(self, flow: Flow[None]) -> None:
-        """Cleans up behind what was cancelled, for 5 s at most; an error of the flow is not told, since the cancellation is."""
+        """Cleans up after a cancellation, for at most 5 s. Drops an error of the flow, because the caller gets the cancellation."""
         await self.settle(self.run(flow))
 
     async def settle(self, work: Coroutine[Any, Any, None]) -> None:
-        """As ``finish``; goes on in the background where it takes longer, or is cancelled itself."""
+        """Does the same as ``finish``. Continues in the background if it takes longer, or is itself cancelled."""
         task = asyncio.ensure_future(work)
-        # Else its error would be printed as one that nobody has taken.
+        # Otherwise asyncio would print its error as never retrieved.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         with contextlib.suppress(Exception):
             await asyncio.wait_for(asyncio.shield(task), FINISH_SECONDS)
 
     async def list(self, session: Session, call: PagedCall[P, I]) -> AsyncIterator[I]:
-        """Goes through a list of any length, a page at a time as it is read."""
+        """Iterates over a list of any length, one page at a time on demand."""
         following: PagedCall[P, I] | None = call
         seen = PagesSeen()
         while following is not None:
@@ -64,7 +64,7 @@ class AsyncDriver:
             following = following.after(page, seen)
 
     async def close(self) -> None:
-        """Closes the HTTP client that was made here."""
+        """Closes the HTTP client that was created here."""
         if self._is_own:
             await self._client.aclose()
 
@@ -91,7 +91,7 @@ class AsyncDriver:
 
 def _make_client(ssl_context: ssl.SSLContext | None) -> httpx.AsyncClient:
     verify = ssl_context or True
-    # A proxy of the environment is no way to this machine.
+    # A proxy of the environment cannot reach this machine.
     mounts: dict[str, httpx.AsyncBaseTransport | None] = dict.fromkeys(direct_hosts())
     return httpx.AsyncClient(timeout=TIMEOUT, verify=verify, cookies=no_cookies(), mounts=mounts)
 
@@ -117,10 +117,10 @@ async def _hold(response: httpx.Response) -> httpx.Response:
 
 
 class AsyncByteStream:
-    """Bytes that come from a box: iterate for them as they come, or read them all."""
+    """Bytes from a box. Iterate over them as they arrive, or read them all."""
 
     def __init__(self, response: httpx.Response) -> None:
-        """Takes an answer whose body was not read yet."""
+        """Takes an answer with an unread body."""
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -133,11 +133,11 @@ class AsyncByteStream:
             await self.close()
 
     async def read(self) -> bytes:
-        """Reads all that is left."""
+        """Reads the rest."""
         return b"".join([piece async for piece in self])
 
     async def close(self) -> None:
-        """Leaves what is left unread."""
+        """Discards the rest without reading it."""
         await self._response.aclose()
 
     async def __aenter__(self) -> Self:

@@ -16,10 +16,7 @@ from ._terminal import ExecEnd, OutputPiece, StreamName, TerminalOutput, input_e
 
 
 class AsyncTerminalStream:
-    """
-    A command that runs, or a console that is attached: iterate for its output, then ask for its end.
-    One task may write while another reads.
-    """
+    """A running command or an attached console. Iterate over its output, then ask for its end. One task can write while another reads."""
 
     def __init__(
         self,
@@ -28,7 +25,9 @@ class AsyncTerminalStream:
         resume: Callable[[str, Mapping[StreamName, int]], ExecFollower] | None,
         end: Callable[[str], Flow[None]] | None,
     ) -> None:
-        """Makes the stream of a socket; without ``resume`` a lost socket is an error. ``end`` ends a command that goes on without it."""
+        """
+        Creates the stream of a socket. Without ``resume`` a lost socket is an error. ``end`` ends a command that runs without its client.
+        """
         self._driver = driver
         self._socket = socket
         self._resume = resume
@@ -54,11 +53,11 @@ class AsyncTerminalStream:
         await self._socket.send(input_end_frame())
 
     async def resize(self, cols: int, rows: int) -> None:
-        """Tells the size of the terminal in characters."""
+        """Sets the size of the terminal in characters."""
         await self._socket.send(resize_frame(cols, rows))
 
     async def ended(self) -> ExecEnd:
-        """Reads what is left of the output, and returns how it ended. Raises ``ConnectionError`` if that is not known."""
+        """Reads the rest of the output, and returns how it ended. Raises ``ConnectionError`` if that is unknown."""
         async for _ in self._pieces:
             pass
         if self._output.end is None:
@@ -66,7 +65,7 @@ class AsyncTerminalStream:
         return self._output.end
 
     async def close(self) -> None:
-        """Leaves; what the command does then is told by ``no_hup``."""
+        """Closes the stream. ``no_hup`` decides what happens to the command."""
         self._is_closing = True
         await self._socket.close()
 
@@ -79,7 +78,7 @@ class AsyncTerminalStream:
         await self.close()
 
     async def _break_off(self) -> None:
-        """Leaves, and ends the command."""
+        """Closes the stream, and ends the command."""
         self._is_closing = True
         end, self._end = self._end, None
         try:
@@ -119,10 +118,10 @@ class AsyncTerminalStream:
 
 
 class AsyncPortStream:
-    """A TCP connection to a port of a box: iterate for what it sends. Each direction ends by itself."""
+    """A TCP connection to a port of a box. Iterate over its output. The two directions end independently."""
 
     def __init__(self, socket: AsyncSocket) -> None:
-        """Makes the stream of a socket."""
+        """Creates the stream of a socket."""
         self._socket = socket
         self._pieces = self._read()
 
@@ -130,7 +129,7 @@ class AsyncPortStream:
         return self._pieces
 
     async def read(self) -> bytes:
-        """Returns what came next; nothing once the program has ended its direction. Raises ``ConnectionError`` if that broke."""
+        """Returns the next bytes, or nothing once the program has ended its direction. Raises ``ConnectionError`` if that broke."""
         return await anext(self._pieces, b"")
 
     async def write(self, data: bytes) -> None:
@@ -139,11 +138,11 @@ class AsyncPortStream:
             await self._socket.send(data[at : at + MESSAGE_BYTES])
 
     async def end(self) -> None:
-        """Ends the direction to the program; the other goes on."""
+        """Ends the direction to the program, and leaves the other open."""
         await self._socket.send(PORT_END)
 
     async def close(self) -> None:
-        """Leaves: what was sent is delivered."""
+        """Closes the connection. The service still delivers the bytes that were sent."""
         await self._socket.close()
 
     async def __aenter__(self) -> Self:

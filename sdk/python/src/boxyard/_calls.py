@@ -1,4 +1,4 @@
-"""Requests of the API as values: made by the functions of ``boxyard.operations``, sent by a client."""
+"""Requests of the API as values. The functions of ``boxyard.operations`` create them, and a client sends them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Call(Generic[T_co]):
 
     #: Name of the operation, such as ``create_box``.
     operation: str
-    #: What ``httpx.Client.build_request`` takes; ``url`` is a path.
+    #: Arguments of ``httpx.Client.build_request``. ``url`` is a path.
     request: Mapping[str, Any]
     parse: Callable[[httpx.Response], T_co]
 
     def __post_init__(self) -> None:
         """
-        Checks the names in the path. A URL drops the segments ``.`` and ``..`` (RFC 3986, 5.2.4), so that such a name would send the
-        request to another resource. Raises ``ValueError`` for these and for an empty name.
+        Checks the names in the path. A URL drops the segments ``.`` and ``..`` (RFC 3986, 5.2.4), so such a name would reach another
+        resource. Raises ``ValueError`` for these and for an empty name.
         """
         for segment in self.request["url"].removeprefix("/").split("/"):
             if segment in ("", ".", ".."):
@@ -46,7 +46,7 @@ class Call(Generic[T_co]):
 
     @property
     def query(self) -> dict[str, str | list[str]]:
-        """The query as text, as a ticket takes it."""
+        """The query as text, in the form that a ticket takes."""
         params: Mapping[str, Any] = self.request.get("params") or {}
         return {key: [_text_of(each) for each in value] if isinstance(value, list) else _text_of(value) for key, value in params.items()}
 
@@ -57,15 +57,15 @@ class Call(Generic[T_co]):
 
 
 class PagesSeen:
-    """The pages of one list so far, by which a list without an end is noticed."""
+    """The pages of one list so far, which detect a list without an end."""
 
     def __init__(self) -> None:
-        """Begins before the first page."""
+        """Starts before the first page."""
         self._tokens: set[str] = set()
         self._empty = 0
 
     def add(self, token: str, *, is_empty: bool) -> None:
-        """Notes what a page said of the next. Raises ``ApiError`` for a token that came before, and after too many empty pages."""
+        """Records a page's link to the next. Raises ``ApiError`` for a repeated token, and after too many empty pages."""
         self._empty = self._empty + 1 if is_empty else 0
         if token in self._tokens:
             raise unexpected(200, "The list does not end. The service sent the same continuation token twice.")
@@ -81,7 +81,7 @@ class PagedCall(Call[P], Generic[P, I_co]):
     items: Callable[[P], list[I_co]]
 
     def after(self, page: P, known: PagesSeen) -> PagedCall[P, I_co] | None:
-        """The request of the next page; None after the last. Raises ``ApiError`` for pages that would never end."""
+        """The request of the next page, or None after the last. Raises ``ApiError`` for pages that would never end."""
         token = page.next_continuation_token if page.has_more else None
         if token is None:
             return None
@@ -100,7 +100,7 @@ class Answer(Generic[T_co]):
 
 
 def unexpected_answer(response: httpx.Response) -> ApiError:
-    """Makes the error of an answer that the document does not tell of."""
+    """Creates the error of an answer that the document does not describe."""
     return to_api_error(response.status_code, response.content)
 
 
@@ -108,5 +108,5 @@ def _text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-#: In a row, from whoever has filtered all of them.
+#: In a row, from a service that has filtered all of them.
 _EMPTY_PAGES = 100

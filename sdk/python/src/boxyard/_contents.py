@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeAlias
 
-#: Bytes to send: at hand, a file, or in pieces.
+#: Bytes to send, as a value, a file, or in pieces.
 Content: TypeAlias = bytes | str | BinaryIO | Iterable[bytes]
 AsyncContent: TypeAlias = Content | AsyncIterable[bytes]
 
@@ -14,17 +14,17 @@ _PIECE_BYTES = 256 * 1024
 
 
 def content_of(body: AsyncContent) -> Any:
-    """Makes what an HTTP client sends; text as UTF-8. A stream is read once."""
+    """Creates the content for an HTTP client, with text as UTF-8. A stream is read once."""
     return body.encode() if isinstance(body, str) else body
 
 
 def blocking_content(content: Any) -> Any:
-    """Makes what an HTTP client that blocks sends of it: httpx counts a file from its beginning, wherever it stands."""
+    """Creates the content for a blocking HTTP client. httpx counts a file from its beginning, whatever its position."""
     return _pieces_of(content) if _can_seek(content) and content.tell() > 0 else content
 
 
 def rewind_of(content: Any) -> Callable[[], None] | None:
-    """Makes what goes back to the beginning of a content that was read; None for one that is read only once."""
+    """Returns a function that rewinds a content that was read, or None if it can be read only once."""
     if hasattr(content, "read"):
         if not _can_seek(content):
             return None
@@ -34,7 +34,7 @@ def rewind_of(content: Any) -> Callable[[], None] | None:
             content.seek(start)
 
         return rewind
-    # What gives itself as its iterator is used up by that.
+    # Iterating over an object that is its own iterator uses it up.
     is_once = isinstance(content, Iterator | AsyncIterator)
     return None if is_once else _stay
 
@@ -48,7 +48,7 @@ def _stay() -> None:
 
 
 def awaitable_content(content: Any) -> Any:
-    """Makes what an asynchronous HTTP client sends of the same; files are read beside its loop."""
+    """Creates the same content for an asynchronous HTTP client. Reads files outside of its loop."""
     if content is None or isinstance(content, bytes | AsyncIterable):
         return content
     return _read_beside(_pieces_of(content))

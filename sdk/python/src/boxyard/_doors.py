@@ -1,4 +1,4 @@
-"""Where streams are opened: at the front, or at the data address with a ticket where the front cannot carry them."""
+"""Opens streams at the front, or with a ticket at the data address if the front cannot carry them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ._problems import error_of, to_api_error
 
 T = TypeVar("T")
 
-#: How a front that is a function answers to an upgrade.
+#: Status of a front that is a function for an upgrade.
 _CANNOT_STREAM = frozenset({"upgrade_required", "unexpected_answer"})
-#: The status of a body that is larger than the event of a function, also as API Gateway says it.
+#: The status of a body that is larger than the event of a function, also from API Gateway.
 _TOO_LARGE = 413
 
 
 def open_socket(session: Session, call: Call[object], protocol: str) -> Flow[Any]:
-    """Opens the WebSocket of an operation of a box; what it gives is the driver's. Raises ``ApiError``, ``ConnectionError``."""
+    """Opens the WebSocket of an operation of a box, in the type of the driver. Raises ``ApiError``, ``ConnectionError``."""
     if not session.needs_tickets:
         url = str(httpx.URL(session.url + call.request["url"], params=call.query))
         try:
@@ -52,8 +52,8 @@ def upload(session: Session, call: Call[T]) -> Flow[T]:
 
 def transfer(session: Session, call: Call[object], *, is_streamed: bool) -> Flow[httpx.Response]:
     """
-    Sends or takes bytes; those of a streamed answer were not read yet. Raises ``ConnectionError``, and ``ApiError``: ``body_too_large``
-    for what cannot be read again to be sent by a ticket.
+    Sends or receives bytes. Leaves those of a streamed answer unread. Raises ``ConnectionError``, and ``ApiError``. The code is
+    ``body_too_large`` for content that cannot be read again and resent with a ticket.
     """
     if not session.needs_tickets:
         rewind = rewind_of(call.request.get("content"))

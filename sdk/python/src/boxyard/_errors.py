@@ -1,4 +1,4 @@
-"""What goes wrong: refusals of the API, and a service that is not reached."""
+"""Errors: error responses of the API, and an unreachable service."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RequestFault:
-    """A fault of a request, found where ``pointer`` (RFC 6901) leads."""
+    """A fault of a request. ``pointer`` (RFC 6901) leads to it."""
 
     pointer: str
     detail: str
 
 
 class ApiError(Exception):
-    """A refusal by the API. Each code has a class of its own; one that this version does not know is a plain ``ApiError``."""
+    """An error response of the API. Each code has its own class, and a code that this version does not know is a plain ``ApiError``."""
 
     def __init__(self, status: int, problem: Mapping[str, object], body: object) -> None:
-        """Takes what a problem (RFC 9457) says; whoever else answered, such as a proxy, has code ``unexpected_answer``."""
+        """Takes the fields of a problem (RFC 9457). An answer of another server, such as a proxy, has the code ``unexpected_answer``."""
         detail = _text_or(problem.get("detail"), f"The service answered with status {status}.")
         super().__init__(detail)
         self.detail = detail
@@ -30,11 +30,11 @@ class ApiError(Exception):
         self.retryable = problem.get("retryable") is True
         #: Faults of the request, only with ``invalid_request``.
         self.errors: Sequence[RequestFault] = _faults_of(problem.get("errors"))
-        #: The body of the answer, parsed where it is JSON.
+        #: The body of the answer, parsed if it is JSON.
         self.body = body
 
     def __reduce__(self) -> tuple[type[ApiError], tuple[int, Mapping[str, object], object]]:
-        """Lets it pass between processes."""
+        """Makes it picklable, so that it can pass between processes."""
         problem = {"detail": self.detail, "code": self.code, "request_id": self.request_id, "retryable": self.retryable}
         faults = [{"pointer": each.pointer, "detail": each.detail} for each in self.errors]
         return type(self), (self.status, {**problem, "errors": faults}, self.body)

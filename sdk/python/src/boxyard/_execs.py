@@ -32,24 +32,24 @@ from ._terminal import ExecEnd, OutputPiece, StreamName, end_by_code
 
 T = TypeVar("T")
 
-#: What a cancellation does with a command: it ends it, or leaves it.
+#: Effect of a cancellation on a command: ``end`` stops it, ``detach`` leaves it running.
 OnCancel = Literal["end", "detach"]
 
 _AWAY = frozenset({502, 503, 504})
-#: Answers of a service that has started nothing.
+#: Statuses of a service that has not started the command.
 _WITHOUT_EFFECT = frozenset({429, 503})
-#: Short, so that the id is known by which the command is ended; most commands have ended by then.
+#: Short, so that the id for ending the command arrives soon. Most commands have ended by then.
 _FIRST_WAIT_SECONDS = 1
 _REPEATS = 20
-#: Reads of a service that is away, a second apart: some minutes.
+#: Reads during an outage of the service, a second apart, for some minutes.
 _PATIENCE = 120
 
 
 class ExecRun:
-    """A command that is run to its end, however long it takes, and that can be ended where that is broken off."""
+    """A command that runs to its end, however long it takes, and that an interrupted caller can end."""
 
     def __init__(self, session: Session, project: str, name: str, body: ExecRequest) -> None:
-        """Asks nothing yet."""
+        """Sends no request yet."""
         self._session = session
         self._box = (project, name)
         self._encoding = UNSET if isinstance(body.encoding, Unset) else GetExecEncoding(str(body.encoding))
@@ -71,7 +71,7 @@ class ExecRun:
         return found
 
     def _start(self) -> Flow[Exec]:
-        """Starts the command, and notes whether it may run: not where a request had no effect, or reached nobody."""
+        """Starts the command, and notes whether it may be running. It is not if the request had no effect, or never reached the service."""
         steps = Steps(ask(self._session, self._call))
         while (effect := steps.next()) is not None:
             before = self._may_run
@@ -89,7 +89,7 @@ class ExecRun:
         return steps.result
 
     def end(self) -> Flow[None]:
-        """Ends the command, also where the answer to its start has not come."""
+        """Ends the command, even if the answer to its start has not arrived."""
         if not self._may_run:
             return
         session = replace(self._session, attempts=1)
@@ -106,7 +106,7 @@ class ExecRun:
 
 
 def end_exec(session: Session, project: str, name: str, exec_id: str) -> Flow[None]:
-    """Ends a command: asks it by SIGTERM, and kills what is left of it after 2 s."""
+    """Ends a command. Sends SIGTERM, and kills the rest after 2 s."""
     yield from ask(session, signal_exec(project, name, exec_id, body=ExecSignal(ExecSignalSignal.SIGTERM)))
     found = yield from ask(session, get_exec(project, name, exec_id, wait_seconds=2))
     if found.status == ExecStatus.RUNNING:
@@ -114,20 +114,20 @@ def end_exec(session: Session, project: str, name: str, exec_id: str) -> Flow[No
 
 
 class ExecFollower:
-    """Follows a command over HTTP from these offsets to its end, over any restart of the service."""
+    """Follows a command over HTTP from these offsets to its end, across restarts of the service."""
 
     def __init__(self, session: Session, box: tuple[str, str], exec_id: str, offsets: Mapping[StreamName, int]) -> None:
-        """Begins at ``offsets``, in bytes; asks nothing yet."""
+        """Starts at ``offsets``, in bytes. Sends no request yet."""
         self._session = session
         self._path = (*box, check_id(exec_id))
         self._open = dict(offsets)
         self._wait_seconds = 0
         self._pace = Pace()
-        #: How the command ended, once all its output was taken.
+        #: How the command ended, once all its output was read.
         self.end: ExecEnd | None = None
 
     def step(self) -> Flow[list[OutputPiece]]:
-        """Gives what output there is, or waits for some a second or two; sets ``end`` after the last of it."""
+        """Returns the available output, or waits a second or two for some. Sets ``end`` after the last of it."""
         pieces: list[OutputPiece] = []
         was_open = len(self._open)
         for stream, offset in list(self._open.items()):
@@ -141,15 +141,15 @@ class ExecFollower:
                 )
             )
             data = _bytes_of(page.data)
-            # Else the same bytes would come again, for ever.
+            # Otherwise the same bytes would repeat forever.
             if page.next_offset < offset + len(data):
-                raise unexpected(200, f"The service sent {len(data)} bytes from offset {offset}, and {page.next_offset} as the next offset.")
+                raise unexpected(200, f"The service sent {len(data)} bytes from offset {offset}, and the next offset {page.next_offset}.")
             self._open[stream] = page.next_offset
             if data:
                 pieces.append(OutputPiece(stream, data))
             if page.end:
                 del self._open[stream]
-        # While neither stream has anything, each is waited for in turn.
+        # While both streams are empty, waits for one and the other alternately.
         if pieces or len(self._open) < was_open:
             self._pace.reset()
         else:
@@ -180,8 +180,8 @@ class ExecFollower:
 
 
 def end_of(found: Exec) -> ExecEnd:
-    """How the command of a record ended. A code that nobody knows is None, and is not guessed."""
-    # One that a newer service added is plain text.
+    """How the command of a record ended. An unknown code is None, never a guess."""
+    # A status that a newer service added is plain text.
     reason = None if found.reason is None else str(found.reason)
     shortage = f"Out of memory: {found.oom_kills} processes were killed." if found.oom_kills > 0 else None
     if found.exit_code is not None:
@@ -199,7 +199,7 @@ def _bytes_of(text: str) -> bytes:
         raise unexpected(200, "The service sent output that is not base64.") from error
 
 
-#: Signals that end commands, on Linux; where this program runs they may count otherwise.
+#: Signals that end commands, with Linux numbers. The platform of this program may number them differently.
 _SIGNALS: Mapping[str, int] = {
     "SIGHUP": 1,
     "SIGINT": 2,

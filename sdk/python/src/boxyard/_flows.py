@@ -1,6 +1,6 @@
 """
-What a client does, without input and output: a flow yields what is to be done next (an effect), and is sent what came of it.
-Drivers do the effects: one blocks, the other awaits; the flows are the same.
+The client's logic without input and output. A flow yields what to do next (an effect), and is sent the result. Drivers run the effects. One
+driver blocks and the other awaits, with the same flows.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Exchange:
-    """Sends a request, and gives its ``httpx.Response``. Raises ``ConnectionError`` if none came."""
+    """Sends a request, and returns its ``httpx.Response``. Raises ``ConnectionError`` if none came."""
 
-    #: What ``httpx.Client.build_request`` takes.
+    #: Arguments of ``httpx.Client.build_request``.
     request: Mapping[str, Any] = field(repr=False)
-    #: Leaves the body of a good answer to be read later.
+    #: Leaves the body of a successful answer unread.
     is_streamed: bool = False
 
 
@@ -48,7 +48,7 @@ class Pause:
 class OpenSocket:
     """Opens a WebSocket. Raises the ``ApiError`` of a refusal, and ``ConnectionError``."""
 
-    #: It may hold a ticket, and the headers a token.
+    #: The URL may hold a ticket, and the headers a token.
     url: str = field(repr=False)
     protocol: str
     headers: Mapping[str, str] = field(repr=False)
@@ -59,19 +59,19 @@ Flow: TypeAlias = Generator[Effect, Any, T]
 
 
 class Steps(Generic[T]):
-    """A flow as a driver goes through it: does each effect of ``next``, and tells what came of it."""
+    """A flow as a driver runs it. The driver runs each effect of ``next``, and reports its result."""
 
-    #: What the flow returned, once ``next`` gave None.
+    #: Result of the flow, once ``next`` has returned None.
     result: T
 
     def __init__(self, flow: Flow[T]) -> None:
-        """Begins before the first effect."""
+        """Starts before the first effect."""
         self._flow = flow
         self._given: Any = None
         self._error: Exception | None = None
 
     def next(self) -> Effect | None:
-        """Returns what is to be done; None at the end. Raises what the flow raises."""
+        """Returns the next effect, or None at the end. Raises the errors of the flow."""
         given, error, self._given, self._error = self._given, self._error, None, None
         try:
             return self._flow.send(given) if error is None else self._flow.throw(error)
@@ -80,29 +80,29 @@ class Steps(Generic[T]):
             return None
 
     def give(self, given: object) -> None:
-        """Tells what an effect gave."""
+        """Reports the result of an effect."""
         self._given = given
 
     def fail(self, error: Exception) -> None:
-        """Tells that an effect failed."""
+        """Reports the error of an effect."""
         self._error = error
 
 
 @dataclass
 class Session:
-    """A service, as one client knows it."""
+    """A service, from the view of one client."""
 
-    #: Origin of the service, without a slash at its end.
+    #: Origin of the service, without a final slash.
     url: str
-    #: Asked for each request, so that a renewed token is taken.
+    #: Called for each request, so that a renewed token takes effect.
     token: Callable[[], str | None]
-    #: How often a request is sent until it is answered for good.
+    #: How often a request is sent until it gets a final answer.
     attempts: int
-    #: Whether streams take tickets; found out by the first one that is refused.
+    #: Whether streams need tickets. The first refused stream determines it.
     needs_tickets: bool
 
     def authorization(self) -> dict[str, str]:
-        """The header that tells the token. Raises ``ValueError``, without it, for one that no header can hold."""
+        """The authorization header of a token. Raises ``ValueError``, without the token, if no header can hold it."""
         token = self.token()
         if token is None:
             return {}
@@ -112,12 +112,12 @@ class Session:
 
 
 def open_session(url: str, token: str | Callable[[], str | None] | None, tickets: Literal["auto", "always"], attempts: int) -> Session:
-    """Begins to know a service; asks nothing."""
+    """Starts without knowledge of the service. Sends no request."""
     return Session(url.rstrip("/"), token if callable(token) else lambda: token, attempts, tickets == "always")
 
 
 def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> Flow[httpx.Response]:
-    """Sends a request until it is answered for good. A body that is no ``bytes`` is sent once. Raises ``ApiError``, ``ConnectionError``."""
+    """Sends a request until it gets a final answer. Sends a body other than ``bytes`` once. Raises ``ApiError``, ``ConnectionError``."""
     _, mark = OPERATIONS[call.operation]
     headers = {**({"Idempotency-Key": str(uuid4())} if mark == "key" else {}), **call.request.get("headers", {})}
     attempts = session.attempts if can_repeat(call) else 1
@@ -140,7 +140,7 @@ def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> 
 
 
 def _exchange(request: Mapping[str, Any], is_streamed: bool) -> Flow[httpx.Response]:
-    """Sends a request. Follows the redirect of a read whose answer the front cannot carry; nothing else is sent elsewhere."""
+    """Sends a request. Follows the redirect of a read whose answer the front cannot carry. Sends nothing else to another origin."""
     url = str(httpx.URL(request["url"], params=request.get("params") or {}))
     following = request
     for _ in range(1 + _REDIRECTS):
@@ -160,18 +160,18 @@ def _exchange(request: Mapping[str, Any], is_streamed: bool) -> Flow[httpx.Respo
 
 
 class Pace:
-    """Spaces requests that wait at the service for something: one that answers at once, with nothing, is asked once a second."""
+    """Spaces long-poll requests. If the service answers at once with nothing, the client asks once a second."""
 
     def __init__(self) -> None:
-        """Begins with the first request."""
+        """Starts with the first request."""
         self._next = 0.0
 
     def reset(self) -> None:
-        """Tells that something came: the next request is sent at once."""
+        """Reports that something arrived. The next request then goes out at once."""
         self._next = 0.0
 
     def wait(self) -> Flow[None]:
-        """Waits until a second after the last request that it let through."""
+        """Waits until a second after the last request that it allowed."""
         left = self._next - monotonic()
         if left > 0:
             yield Pause(left)
@@ -179,7 +179,7 @@ class Pace:
 
 
 def can_repeat(call: Call[object]) -> bool:
-    """Whether the body of a request can be sent a second time."""
+    """Whether the body of a request can be sent again."""
     return isinstance(call.request.get("content", b""), bytes)
 
 
@@ -195,8 +195,8 @@ def ask(session: Session, call: Call[T]) -> Flow[T]:
     return answer.body
 
 
-#: To the data address, and from there to where it moved.
+#: One redirect to the data address, and one to its new location.
 _REDIRECTS = 2
-#: Headers that another origin gets as well: they tell which bytes, and nothing of who asks.
+#: Headers that another origin also gets. They select bytes, and do not identify the client.
 _SENT_ELSEWHERE = frozenset({"accept", "range", "if-none-match", "x-request-id"})
 _TOKEN = re.compile(r"[\x21-\x7e]+")

@@ -1,4 +1,4 @@
-"""Connections to ports of boxes, as `docs/ports.md` tells of them."""
+"""Connections to ports of boxes, as `docs/ports.md` describes them."""
 
 PORT_PROTOCOL = "v1.port.boxyard"
 #: Text of a message that ends its sender's direction.

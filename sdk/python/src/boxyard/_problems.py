@@ -1,4 +1,4 @@
-"""Makes errors of answers."""
+"""Creates errors from answers."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ._generated.error_classes import ERROR_CLASSES
 
 
 def to_api_error(status: int, content: bytes) -> ApiError:
-    """Makes the error of an answer's status and body, of the class of its code."""
+    """Creates the error for an answer's status and body, in the class of its code."""
     body = _parsed_or_text(content)
     return error_of(status, body if isinstance(body, dict) else {}, body)
 
 
 def error_of(status: int, problem: dict[str, object], body: object) -> ApiError:
-    """Makes the error of what a problem says, which may be a part of ``body``."""
+    """Creates the error for a problem, which may be a part of ``body``."""
     code = problem.get("code")
     kind = ERROR_CLASSES.get(code, ApiError) if isinstance(code, str) else ApiError
     return kind(status, problem, body)
 
 
 def unexpected(status: int, detail: str, content: bytes = b"") -> ApiError:
-    """Makes the error of an answer that no Boxyard gives, with what is wrong with it."""
+    """Creates the error for an answer that no Boxyard sends, with the fault in it."""
     return ApiError(status, {"code": "unexpected_answer", "detail": detail}, content.decode("utf-8", "replace"))
 
 
 def parse_json(content: bytes) -> object:
     """
-    Parses UTF-8 as JSON. Raises ``ValueError`` for what RFC 8259 does not have (NaN, Infinity), numbers that Python cannot hold at
-    once, and what is nested too deep. Halves of surrogate pairs, which no encoding takes, become U+FFFD.
+    Parses UTF-8 as JSON. Raises ``ValueError`` for values outside of RFC 8259 (NaN, Infinity), numbers that Python cannot parse quickly,
+    and too deep nesting. Halves of surrogate pairs, which no encoding accepts, become U+FFFD.
     """
     text = content.decode("utf-8-sig")
     try:

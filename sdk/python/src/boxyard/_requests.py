@@ -1,4 +1,4 @@
-"""Requests about a box, made of what Python programs give."""
+"""Requests about a box, from the arguments of Python programs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ._generated.types import UNSET, File, Unset
 T = TypeVar("T")
 
 Encoding = Literal["utf-8", "base64"]
-#: Whose input a console with several clients takes.
+#: Whose input a console with several clients accepts.
 Typing = Literal["all", "one", "none"]
 
 
 def given(value: T | None) -> T | Unset:
-    """What was given, or what stands for nothing in a request."""
+    """The given value, or the absent value of a request."""
     return UNSET if value is None else value
 
 
@@ -48,7 +48,7 @@ def exec_request(
     timeout_seconds: float | None,
     encoding: Encoding | None,
 ) -> ExecRequest:
-    """Makes the request of a command, or of a line of the shell."""
+    """Creates the request of a command or shell line."""
     return ExecRequest(
         shell=command if isinstance(command, str) else UNSET,
         command=UNSET if isinstance(command, str) else list(command),
@@ -78,7 +78,7 @@ def stream_call(
     no_hup: bool,
     timeout_seconds: float | None,
 ) -> Call[None]:
-    """Makes the request of a command that is streamed; without a command its first message has it."""
+    """Creates the request of a streamed command. Without ``command``, the first message carries it."""
     return stream_exec(
         project,
         name,
@@ -108,7 +108,7 @@ def console_call(
     cols: int | None,
     rows: int | None,
 ) -> Call[None]:
-    """Makes the request of a console."""
+    """Creates the request of a console."""
     return open_console(
         project,
         name,
@@ -123,17 +123,17 @@ def console_call(
 
 
 def fork_request(source: str, name: str, more: CreateBox | None) -> CreateBox:
-    """Makes the request of a box with a copy of another's disk."""
+    """Creates the request of a box with a copy of another's disk."""
     return CreateBox(name=name, fork=source) if more is None else evolve(more, name=name, fork=source)
 
 
 def write_call(project: str, name: str, path: str, body: AsyncContent, *, mode: str | None, parents: bool | None) -> Call[FileEntry]:
-    """Makes the request that writes a file."""
+    """Creates the request that writes a file."""
     call = write_file(project, name, path=path, mode=given(mode), parents=given(parents))
     return call.with_content(content_of(body), "application/octet-stream")
 
 
 def unpack_call(project: str, name: str, path: str, body: AsyncContent) -> Call[UnpackReport]:
-    """Makes the request that unpacks a tar."""
+    """Creates the request that unpacks a tar."""
     call = write_archive(project, name, path=path, body=File(BytesIO()))
     return call.with_content(content_of(body), "application/x-tar")

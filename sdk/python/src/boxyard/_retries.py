@@ -1,4 +1,4 @@
-"""When a request is sent again: decided by its mark in the OpenAPI document, ``x-boxyard-retry``."""
+"""Decides when to resend a request, by its mark in the OpenAPI document, ``x-boxyard-retry``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _AWAY = frozenset({502, 503, 504})
 
 
 def pause_after_answer(response: httpx.Response, mark: RetryMark, attempt: int) -> float | None:
-    """Seconds until a refused request is sent again, its ``Retry-After`` if it has one; None if it is refused for good."""
-    # What was answered 429 had no effect, so that even what may not be repeated is sent again.
+    """Seconds until a refused request is sent again, from its ``Retry-After`` if it has one. None if the refusal is final."""
+    # An answer of 429 had no effect, so even a request that is not repeatable is sent again.
     if response.status_code != 429 and (mark == "never" or response.status_code not in _AWAY):
         return None
-    # Only whole seconds: the service gives no dates, and float() would take "nan" and "-1", which cannot be waited.
+    # Accepts only whole seconds. The service sends no dates, and float() would accept "nan" and "-1", which cannot be waited for.
     seconds = response.headers.get("retry-after", "")
     if not _SECONDS.fullmatch(seconds):
         return _backoff(attempt)
@@ -28,7 +28,7 @@ def pause_after_answer(response: httpx.Response, mark: RetryMark, attempt: int) 
 
 
 def pause_after_silence(mark: RetryMark, attempt: int) -> float | None:
-    """Seconds until a request that had no answer is sent again; None if it may not be."""
+    """Seconds until a request without an answer is sent again, or None if that is not allowed."""
     return None if mark == "never" else _backoff(attempt)
 
 

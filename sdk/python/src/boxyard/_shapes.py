@@ -1,4 +1,4 @@
-"""Types of what an answer holds: the generated parsers take any JSON where a text or a number was promised."""
+"""Checks types in answers, because the generated parsers accept any JSON in place of a text or a number."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import attrs
 
 from ._generated import models
 
-#: Raises ``ValueError`` with the place and the kind that was promised.
+#: Raises ``ValueError`` with the place and the expected kind.
 Check = Callable[[object, str], None]
 
 
 def check_shape(value: object) -> None:
-    """Checks an answer of the API against the types of its class. Raises ``ValueError``; takes all that is of no generated class."""
+    """Checks an answer of the API against the types of its class. Raises ``ValueError``. Accepts everything without a generated class."""
     kind: Any = type(value)
     if _is_model(kind):
         _check_of(kind)(value, "")
@@ -26,7 +26,7 @@ def check_shape(value: object) -> None:
 @functools.cache
 def _fields_of(kind: type) -> list[tuple[str, Check]]:
     hints = get_type_hints(kind, localns=vars(models))
-    # Fields that are not known, of a newer service, are of any type.
+    # Unknown fields, of a newer service, can have any type.
     return [(field.name, _check_of(hints[field.name])) for field in attrs.fields(kind) if field.name != "additional_properties"]
 
 

@@ -1,4 +1,4 @@
-"""How the service gets a command that is streamed: in the query of the WebSocket, or in its first message."""
+"""Sends a streamed command to the service, in the query of the WebSocket or in its first message."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MESSAGE_BYTES_MAX = 1024 * 1024
 
 def start_message(command: Sequence[str], env: Mapping[str, str] | None) -> str | None:
     """
-    Makes the first message of what would make a query of more than 8 KiB, or of many parts; None where the query has it.
-    Raises ``ValueError`` for a message that is longer than the service takes.
+    Creates the first message for a command whose query would exceed 8 KiB or have many parts. Returns None if the query holds it. Raises
+    ``ValueError`` for a message that is longer than the service accepts.
     """
     variables = env or {}
     parts = [("command", part) for part in command] + [("env", f"{key}={value}") for key, value in variables.items()]

@@ -57,14 +57,14 @@ class BoxHandle:
     """A box of a project, by its name."""
 
     def __init__(self, driver: Driver, session: Session, project: str, name: str) -> None:
-        """Asks nothing; made by ``Boxyard.box``."""
+        """Sends no request. Created by ``Boxyard.box``."""
         self._driver = driver
         self._session = session
         self.project = project
         self.name = name
 
     def info(self) -> Box:
-        """Tells its state. Raises ``BoxNotFoundError``."""
+        """Returns its current record. Raises ``BoxNotFoundError``."""
         return self._run(ask(self._session, get_box(self.project, self.name)))
 
     def run(
@@ -82,9 +82,9 @@ class BoxHandle:
         on_cancel: OnCancel = "end",
     ) -> Exec:
         """
-        Runs a command, or a line of the shell, to its end, however long it takes; its record has the last 1 MiB of each stream.
+        Runs a command or shell line to its end, however long it takes. The record has the last 1 MiB of each stream.
 
-        What interrupts it, such as Ctrl-C, ends the command first, unless ``on_cancel`` says ``detach``.
+        An interrupt, such as Ctrl-C, first ends the command, unless ``on_cancel`` is ``detach``.
         """
         body = exec_request(
             command,
@@ -123,10 +123,10 @@ class BoxHandle:
         on_cancel: OnCancel = "end",
     ) -> TerminalStream:
         """
-        Starts a command and streams input and output; without ``stdin`` its input is empty.
+        Starts a command and streams input and output. Without ``stdin`` its input is empty.
 
-        With ``no_hup`` it goes on when its client leaves or the service is restarted, and its stream resumes by itself.
-        What interrupts it, such as Ctrl-C, while it is read, or in its ``with``, ends the command, unless ``on_cancel`` says ``detach``.
+        With ``no_hup`` the command keeps running when its client leaves or the service restarts, and its stream resumes automatically. An
+        interrupt during a read, such as Ctrl-C, or in its ``with``, ends the command, unless ``on_cancel`` is ``detach``.
         """
         start = start_message(command, env)
         call = stream_call(
@@ -158,7 +158,7 @@ class BoxHandle:
         cols: int | None = None,
         rows: int | None = None,
     ) -> TerminalStream:
-        """Attaches to a console, which goes on when its clients leave; one that is not there is begun."""
+        """Attaches to a console, or starts one if it does not exist. The console keeps running when its clients leave."""
         call = console_call(self.project, self.name, session=session, shell=shell, user=user, cwd=cwd, typing=typing, cols=cols, rows=rows)
         return TerminalStream(self._driver, self._run(open_socket(self._session, call, CHANNEL_PROTOCOL)), None, None)
 
@@ -168,45 +168,45 @@ class BoxHandle:
         return PortStream(self._run(open_socket(self._session, call, PORT_PROTOCOL)))
 
     def read_file(self, path: str, *, snapshot: str | None = None) -> ByteStream:
-        """Reads a file, now or as a snapshot has it."""
+        """Reads a file, either now or in a snapshot."""
         call = read_file(self.project, self.name, path=path, snapshot=given(snapshot))
         return ByteStream(self._run(transfer(self._session, call, is_streamed=True)))
 
     def write_file(self, path: str, body: Content, *, mode: str | None = None, parents: bool | None = None) -> FileEntry:
-        """Writes a whole file at once: all of it, or nothing. ``mode`` is octal; ``parents`` makes missing directories."""
+        """Writes a whole file at once, or nothing. ``mode`` is octal. ``parents`` creates missing directories."""
         call = write_call(self.project, self.name, path, body, mode=mode, parents=parents)
         return self._run(upload(self._session, call))
 
     def read_archive(self, path: str, *, snapshot: str | None = None) -> ByteStream:
-        """Reads a tar of what is at a path."""
+        """Reads a tar of a path."""
         call = read_archive(self.project, self.name, path=path, snapshot=given(snapshot))
         return ByteStream(self._run(transfer(self._session, call, is_streamed=True)))
 
     def write_archive(self, path: str, body: Content) -> UnpackReport:
-        """Unpacks a tar into a directory, and tells what was refused."""
+        """Unpacks a tar into a directory, and returns the members that it refused."""
         return self._run(upload(self._session, unpack_call(self.project, self.name, path, body)))
 
     def fork(self, name: str, more: CreateBox | None = None) -> BoxHandle:
-        """Makes a box with a copy of its disk; ``more`` says what else differs."""
+        """Creates a box with a copy of its disk. ``more`` has the other differences."""
         self._run(create_box(self._session, self.project, fork_request(self.name, name, more)))
         return BoxHandle(self._driver, self._session, self.project, name)
 
     def snapshot(self, name: str | None = None, *, comment: str | None = None, include_data: bool | None = None) -> Snapshot:
-        """Takes a snapshot of its disk, with its data volumes if asked; the service names it where no name is given."""
+        """Takes a snapshot of its disk and, if asked, of its data volumes. The service chooses a name if none is given."""
         body = CreateBoxSnapshot(name=given(name), comment=given(comment), include_data=given(include_data))
         return self._run(ask(self._session, create_box_snapshot(self.project, self.name, body=body)))
 
     def snapshots(self) -> Iterator[Snapshot]:
-        """Goes through its snapshots, oldest first."""
+        """Iterates over its snapshots, oldest first."""
         return self._driver.list(self._session, list_box_snapshots(self.project, self.name))
 
     def restore(self, snapshot: str, *, include_data: bool | None = None) -> Box:
-        """Restores it to a snapshot, and waits until that is done; its present state becomes an automatic snapshot."""
+        """Restores it to a snapshot, and waits until that is done. The service first saves the present state as an automatic snapshot."""
         body = RestoreBox(snapshot, include_data=given(include_data))
         return self._run(settle_box(self._session, restore_box(self.project, self.name, body=body), self.project, self.name))
 
     def diff(self, snapshot: str, to: str | None = None) -> Iterator[SnapshotDiffChangesItem]:
-        """Goes through what has changed on its disk since a snapshot, until another one or now."""
+        """Iterates over the changes on its disk since a snapshot, until another one or now."""
         return self._driver.list(self._session, diff_box_snapshot(self.project, self.name, snapshot, to=given(to)))
 
     def signal(self, exec_id: str, name: ExecSignalSignal | str) -> ExecRecord:
@@ -214,7 +214,7 @@ class BoxHandle:
         return self._run(ask(self._session, signal_exec(self.project, self.name, exec_id, body=ExecSignal(name))))
 
     def services(self) -> Iterator[Service]:
-        """Goes through its services by name."""
+        """Iterates over its services by name."""
         return self._driver.list(self._session, list_services(self.project, self.name))
 
     def stop(self) -> Box:
@@ -222,7 +222,7 @@ class BoxHandle:
         return self._run(settle_box(self._session, stop_box(self.project, self.name), self.project, self.name))
 
     def resume(self) -> Box:
-        """Starts it again, and waits until it runs."""
+        """Resumes it, and waits until it runs."""
         return self._run(settle_box(self._session, resume_box(self.project, self.name), self.project, self.name))
 
     def delete(self) -> None:
@@ -246,8 +246,8 @@ class BoxHandle:
 
     def _open_to_end(self, call: Call[None], start: str | None) -> TerminalStream:
         """
-        Opens the stream of a command that goes on without its client. What interrupts it, such as Ctrl-C, ends the command, whose id
-        only the answer tells: so the opening has a thread of its own, and goes on.
+        Opens the stream of a command that runs without its client. An interrupt, such as Ctrl-C, ends the command. Only the answer returns
+        the id for that, so the opening has its own thread, and continues.
         """
         opening: Future[TerminalStream] = Future()
 
@@ -260,11 +260,11 @@ class BoxHandle:
                 opening.set_exception(error)
 
         try:
-            # It waits until the thread runs, and may be interrupted then.
+            # Waiting lasts until the thread runs, and may then be interrupted.
             Thread(target=work, name="boxyard-opening", daemon=True).start()
             return opening.result()
         except BaseException as error:
-            # An opening that has not begun is cancelled.
+            # Cancels an opening that has not begun.
             if not opening.cancel() and (not opening.done() or opening.exception() is not error):
                 self._driver.finish(self._abandon(opening))
             raise

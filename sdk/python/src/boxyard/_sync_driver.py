@@ -1,4 +1,4 @@
-"""Does the effects of flows, one after the other, in the thread that asks for it."""
+"""Runs the effects of flows one after the other, in the calling thread."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Driver:
     """Runs flows over an HTTP client."""
 
     def __init__(self, client: httpx.Client | None, ssl_context: ssl.SSLContext | None) -> None:
-        """Makes a client if none is given, which ``close`` closes."""
+        """Creates a client if none is given. ``close`` closes only that one."""
         self._ssl_context = ssl_context
         self._is_own = client is None
         self._client = _make_client(ssl_context) if client is None else client
 
     def run(self, flow: Flow[T]) -> T:
-        """Does what a flow asks for until it returns."""
+        """Runs the effects of a flow until it returns."""
         steps = Steps(flow)
         while (effect := steps.next()) is not None:
             try:
@@ -43,20 +43,20 @@ class Driver:
         return steps.result
 
     def finish(self, flow: Flow[None]) -> None:
-        """Cleans up behind what was interrupted, for 5 s at most; an error of the flow is not told, since the interruption is."""
+        """Cleans up after an interrupt, for at most 5 s. Drops an error of the flow, because the caller gets the interrupt."""
 
         def work() -> None:
             with contextlib.suppress(Exception):
                 self.run(flow)
 
-        # In a thread, as an answer that drips has no other bound. There is none when the program ends.
+        # Uses a thread, because a slow answer has no other time limit. At the end of the program no thread can start.
         thread = Thread(target=work, daemon=True)
         with contextlib.suppress(RuntimeError):
             thread.start()
             thread.join(FINISH_SECONDS)
 
     def list(self, session: Session, call: PagedCall[P, I]) -> Iterator[I]:
-        """Goes through a list of any length, a page at a time as it is read."""
+        """Iterates over a list of any length, one page at a time on demand."""
         following: PagedCall[P, I] | None = call
         seen = PagesSeen()
         while following is not None:
@@ -65,7 +65,7 @@ class Driver:
             following = following.after(page, seen)
 
     def close(self) -> None:
-        """Closes the HTTP client that was made here."""
+        """Closes the HTTP client that was created here."""
         if self._is_own:
             self._client.close()
 
@@ -92,7 +92,7 @@ class Driver:
 
 def _make_client(ssl_context: ssl.SSLContext | None) -> httpx.Client:
     verify = ssl_context or True
-    # A proxy of the environment is no way to this machine.
+    # A proxy of the environment cannot reach this machine.
     mounts: dict[str, httpx.BaseTransport | None] = dict.fromkeys(direct_hosts())
     return httpx.Client(timeout=TIMEOUT, verify=verify, cookies=no_cookies(), mounts=mounts)
 
@@ -118,10 +118,10 @@ def _hold(response: httpx.Response) -> httpx.Response:
 
 
 class ByteStream:
-    """Bytes that come from a box: iterate for them as they come, or read them all."""
+    """Bytes from a box. Iterate over them as they arrive, or read them all."""
 
     def __init__(self, response: httpx.Response) -> None:
-        """Takes an answer whose body was not read yet."""
+        """Takes an answer with an unread body."""
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
@@ -133,11 +133,11 @@ class ByteStream:
             self.close()
 
     def read(self) -> bytes:
-        """Reads all that is left."""
+        """Reads the rest."""
         return b"".join(self)
 
     def close(self) -> None:
-        """Leaves what is left unread."""
+        """Discards the rest without reading it."""
         self._response.close()
 
     def __enter__(self) -> Self:

@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 class Socket:
     """
-    A WebSocket, with a thread of its own: what is sent does not keep from coming what the other side has to send first, as it
-    does in the library's own client that blocks. Any threads may use it.
+    A WebSocket with its own thread. Unlike in the library's blocking client, a blocked send does not stop the receipt of messages that the
+    other side must send first. Any threads can use it.
     """
 
     def __init__(self, effect: OpenSocket, ssl_context: ssl.SSLContext | None) -> None:
@@ -40,7 +40,7 @@ class Socket:
 
     @property
     def closing(self) -> Closing | None:
-        """How it was closed, once it was."""
+        """How it was closed, or None while it is open."""
         return self._socket.closing
 
     def send(self, message: bytes | str) -> None:
@@ -50,11 +50,11 @@ class Socket:
         self._run(self._socket.send(message))
 
     def receive(self) -> bytes | str | None:
-        """Returns the next message; None once the socket has closed and all was taken."""
+        """Returns the next message, or None after the last one of a closed socket."""
         return None if self._loop.is_closed() else self._run(self._socket.receive())
 
     def close(self) -> None:
-        """Leaves: what was sent is delivered, what was not taken is not kept."""
+        """Closes the socket. Delivers the sent messages, and drops the unread ones."""
         with self._lock:
             if not self._loop.is_closed():
                 self._run(self._finish())
@@ -62,7 +62,7 @@ class Socket:
 
     async def _finish(self) -> None:
         await self._socket.close()
-        # Those of other threads end with the connection.
+        # Calls of other threads end with the connection.
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:
             await asyncio.wait(others)
@@ -77,6 +77,6 @@ class Socket:
         try:
             return future.result()
         except BaseException:
-            # Such as by Ctrl-C.
+            # For example, Ctrl-C.
             future.cancel()
             raise

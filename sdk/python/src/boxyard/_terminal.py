@@ -1,4 +1,4 @@
-"""Output and input of a command or console as frames of ``v5.channel.k8s.io``: the first byte of a message is its channel."""
+"""Output and input of a command or console as frames of ``v5.channel.k8s.io``. The first byte of a message is its channel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOSE = 255
 
 @dataclass(frozen=True)
 class OutputPiece:
-    """Output of a command, in the order in which it came."""
+    """Output of a command, in its order of arrival."""
 
     stream: StreamName
     data: bytes
@@ -32,27 +32,28 @@ class OutputPiece:
 
 @dataclass(frozen=True)
 class ExecEnd:
-    """How a command ended: with a code (128 + n for a signal), or None where nobody knows, with a message."""
+    """How a command ended: with an exit code (128 + n for a signal), or with None if the code is unknown, and a message."""
 
     exit_code: int | None
     message: str | None
-    #: Why it could not be started, such as ``process_limit_reached``; None: it was, or its output tells.
+    #: Why the service could not start the command, such as ``process_limit_reached``. None if it started, or if its output shows the
+    #: reason.
     reason: str | None = None
-    #: Processes that were killed while it ran because the memory of the box was full.
+    #: Number of processes killed while it ran because the box was out of memory.
     oom_kills: int = 0
 
 
 class TerminalOutput:
-    """What came over a socket so far."""
+    """The messages of a socket so far."""
 
     def __init__(self) -> None:
-        """Begins before the first byte."""
-        #: Bytes that came, by stream.
+        """Starts before the first byte."""
+        #: Received bytes, by stream.
         self.offsets: dict[StreamName, int] = {"stdout": 0, "stderr": 0}
         self.end: ExecEnd | None = None
 
     def take(self, message: bytes | str) -> OutputPiece | None:
-        """Takes the next message, and returns the output in it; sets ``end`` by the last one."""
+        """Reads the next message, and returns the output in it. The last one sets ``end``."""
         frame = message.encode() if isinstance(message, str) else message
         channel, data = (frame[0], frame[1:]) if frame else (_CLOSE, b"")
         if channel == _STATUS:
@@ -65,22 +66,22 @@ class TerminalOutput:
 
 
 def input_frame(data: bytes) -> bytes:
-    """Makes the message that sends input."""
+    """Creates the message that sends input."""
     return bytes([_STDIN]) + data
 
 
 def input_end_frame() -> bytes:
-    """Makes the message that ends the input."""
+    """Creates the message that ends the input."""
     return bytes([_CLOSE, _STDIN])
 
 
 def resize_frame(cols: int, rows: int) -> bytes:
-    """Makes the message that tells the size of the terminal in characters."""
+    """Creates the message that sets the size of the terminal in characters."""
     return bytes([_RESIZE]) + json.dumps({"Width": cols, "Height": rows}).encode()
 
 
 def end_by_code(code: object, message: str | None) -> ExecEnd:
-    """How a command ended by what the service calls its exit code. What is none, such as 256, is not known, and never a success."""
+    """How a command ended, from the exit code in an answer. An invalid code, such as 256, is unknown, and never a success."""
     if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= 255:
         return ExecEnd(code, message)
     return ExecEnd(None, f"The service sent an invalid exit code: {str(code)[:40]}")
@@ -103,7 +104,7 @@ def _end_of(data: bytes) -> ExecEnd:
     elif code is None:
         end = ExecEnd(None, "The exit code of the command is unknown." if text is None else text)
     else:
-        # A failure by 0 contradicts itself.
+        # A failure with code 0 contradicts itself.
         number = int(code) if isinstance(code, str) and _CODE.fullmatch(code) else code
         end = end_by_code(None if number == 0 else number, text)
     reason, kills = (next((cause.get("message") for cause in causes if cause.get("reason") == name), None) for name in _SHORTAGES)
@@ -117,7 +118,7 @@ def _causes_in(status: dict[str, object]) -> list[dict[str, object]]:
     return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
 
 
-#: Causes that tell of a shortage of the box, beside the exit code.
+#: Causes that report a resource shortage of the box, besides the exit code.
 _SHORTAGES = ("Reason", "OomKills")
 _COUNT = re.compile(r"[0-9]{1,9}")
 _CODE = re.compile(r"[0-9]{1,3}")

@@ -1,4 +1,4 @@
-"""Waiting for what takes long: operations, and states of boxes."""
+"""Waits for operations and states of boxes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LONGEST_WAIT_SECONDS = 25
 
 
 class Deadline:
-    """When a wait is given up."""
+    """The time limit of a wait."""
 
     def __init__(self, timeout: float | None) -> None:
-        """Begins now; ``timeout`` in seconds, None for never."""
+        """Starts now. ``timeout`` is in seconds, or None for no limit."""
         self._end = math.inf if timeout is None else monotonic() + timeout
 
     def next_wait(self) -> int:
-        """Whole seconds that the next request may wait. Raises ``TimeoutError`` once none are left."""
+        """Whole seconds that the next request can wait. Raises ``TimeoutError`` once none are left."""
         left = self._end - monotonic()
         if left <= 0:
             raise TimeoutError("The wait timed out.")
@@ -41,7 +41,7 @@ class Deadline:
 
 
 def create_box(session: Session, project: str, body: CreateBox) -> Flow[None]:
-    """Makes a box, and waits until it runs or could not be started."""
+    """Creates a box, and waits until it runs or failed to start."""
     answer = yield from ask_fully(session, create_box_call(project, body=body))
     operation = answer.headers.get("operation-location")
     if operation is not None:
@@ -49,7 +49,7 @@ def create_box(session: Session, project: str, body: CreateBox) -> Flow[None]:
 
 
 def settle_box(session: Session, call: Call[Box], project: str, name: str) -> Flow[Box]:
-    """Sends what stops or resumes a box, and waits until that is done."""
+    """Sends the request that stops or resumes a box, and waits until that is done."""
     answer = yield from ask_fully(session, call)
     operation = answer.headers.get("operation-location")
     if answer.status != 202 or operation is None:
@@ -59,7 +59,7 @@ def settle_box(session: Session, call: Call[Box], project: str, name: str) -> Fl
 
 
 def wait_for_operation(session: Session, operation: str, timeout: float | None) -> Flow[Operation]:
-    """Waits for the end of an operation, an id or what ``Operation-Location`` says. Raises ``ApiError`` with its problem if it failed."""
+    """Waits for the end of an operation, given by its id or ``Operation-Location``. Raises ``ApiError`` with its problem if it failed."""
     deadline = Deadline(timeout)
     pace = Pace()
     while True:
@@ -91,7 +91,7 @@ def wait_for_box(session: Session, project: str, name: str, status: BoxStatus, t
 
 
 def next_events(session: Session, project: str, since: str | None, types: Sequence[str] | None, deadline: Deadline) -> Flow[EventList]:
-    """Gives the events after a cursor, or none after some seconds; at once for the cursor ``now``."""
+    """Returns the events after a cursor, or none after some seconds. Returns at once for the cursor ``now``."""
     wait_seconds = 0 if since == "now" else deadline.next_wait()
     call = list_events(
         project,
