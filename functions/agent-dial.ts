@@ -5,7 +5,7 @@ import type { ChannelTls } from './config.ts'
 import type { Signed } from './signing.ts'
 import { type AgentAnswer, CONNECT_TIMEOUT_MS, failureOf, TransportFailure, WHOLE_BODY_MAX_BYTES } from './transport.ts'
 
-/** The agent's response to an upgrade request: an upgraded connection, or a plain answer. */
+/** The agent's response to an upgrade request, either an upgraded connection or a plain answer. */
 export type DialResult = { socket: Socket; head: Buffer; headers: IncomingMessage['headers'] } | AgentAnswer
 
 /**

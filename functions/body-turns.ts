@@ -12,7 +12,7 @@ export interface BodyTurns {
    * Runs `work` on a body and a query that together have `sizeBytes`. Runs it at once if they are short, otherwise in a turn of `owner`.
    */
   run<T>(owner: string, sizeBytes: number, work: () => T): Promise<T>
-  /** Passes bytes that an owner sends on, by the turns of the event loop. */
+  /** Forwards bytes from an owner in the fair queue of the event loop. */
   pieces(owner: string, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
   /** Returns a function that opens the turns of the event loop for bytes to an owner. */
   openFlow(owner: string): OpenFlow

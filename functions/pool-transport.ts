@@ -22,7 +22,7 @@ export interface AgentUpload extends Omit<AgentRequest, 'body' | 'isBulk'> {
   timeoutMs: number
 }
 
-/** A transport that takes bodies of any length. */
+/** A transport for bodies of any length. */
 export interface PoolTransport extends AgentTransport {
   /** Returns the answer, even if it arrives before the end of the body. @throws only TransportFailure */
   upload(request: AgentUpload): Promise<AgentAnswer>

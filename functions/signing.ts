@@ -34,7 +34,7 @@ export interface Signed {
 
 /** Signs for one agent, and adapts to its refusals. */
 export interface Signing {
-  /** @throws ServiceError `invalid_request` for a header that cannot be passed on */
+  /** @throws ServiceError `invalid_request` for a header that cannot be forwarded */
   sign(unsigned: Unsigned): Signed
   /** Returns true if the agent refused a request unread, and would accept it if it were signed again. */
   mayRetry(signed: Signed, answer: { headers: HeaderMap }, requestId: string): boolean

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { WebSocket } from 'ws'
 import { exitCodeIn } from '../shared/http/exec-frames.ts'
 
-/** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]`: opens a terminal in a box of the service on this machine. */
+/** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]` opens a terminal in a box of the service on this machine. */
 async function main(): Promise<number> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,

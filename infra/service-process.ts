@@ -12,7 +12,7 @@ export interface ServiceProcessOptions {
   lossNote: string
   /** Milliseconds that a graceful stop can take before SIGKILL. */
   stopDeadlineMs: number
-  /** Prints a line for a person. */
+  /** Prints a line for the user. */
   say(text: string): void
   /** Receives every line that the process prints. */
   log(line: string): void
@@ -95,7 +95,7 @@ export interface Foreground {
   stop(): Promise<void>
   /** Kills it at once. */
   kill(): void
-  /** Prints a line for a person. */
+  /** Prints a line for the user. */
   say(text: string): void
 }
 

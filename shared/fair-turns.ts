@@ -9,7 +9,7 @@ export interface FairTurns {
   take(owner: string): (() => void) | null
   /** Waits for a turn. Rejects with the reason of `signal` if that aborts first, and at once if too many are already waiting. */
   wait(owner: string, signal: AbortSignal): Promise<() => void>
-  /** Counts turns that are waited for. */
+  /** Counts waiting turns. */
   waiting(): number
 }
 

@@ -182,7 +182,7 @@ export function inLoopTurns(owner: FlowOwner): OpenFlow {
   return (valve) => LOOP_TURNS.open(owner, valve)
 }
 
-/** Opens a stream that takes no turns, such as one of events. */
+/** Opens a stream that takes no turns, such as a stream of events. */
 export const openFree: OpenFlow = () => FREE
 const FREE: Flow = { count: () => undefined, ask: () => undefined, hurry: () => undefined, close: () => undefined }
 

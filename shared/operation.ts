@@ -31,9 +31,9 @@ export interface Operation {
   badToken: 'refused' | 'ignored'
   params: z.ZodType<Record<string, string>>
   query: z.ZodType<Record<string, unknown>>
-  /** Null: a body is refused. */
+  /** Null if the operation refuses a body. */
   body: z.ZodType | null
-  /** Null: the answer has no body. */
+  /** Null if the answer has no body. */
   response: z.ZodType | null
   /** The status of success. */
   status: number

@@ -31,7 +31,7 @@ export function quotaExceeded(why: string, wayOut: string, cause?: unknown): Ser
   return new ServiceError('quota_exceeded', `${why} ${wayOut}`, cause === undefined ? {} : { cause })
 }
 
-/** Ways out that several refusals have. */
+/** Ways out that several refusals share. */
 export const RESUME = 'Resume it first.'
 export const OTHER_NAME = 'Choose another name, or delete that one first.'
 export const FREE_POOL = 'Delete boxes, volumes, snapshots or bases, or have the operator grow the storage.'

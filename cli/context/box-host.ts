@@ -24,7 +24,7 @@ export function parseBoxHost(host: string): BoxHost | null {
   return { box, project, context: rest.length === 0 ? null : rest.join('.') }
 }
 
-/** A box, with the client of the service that it is of. */
+/** A box, with the client of its service. */
 export interface OpenedBox {
   boxyard: Boxyard
   connection: Connection
@@ -61,5 +61,5 @@ export function createHostOpener(verb: VerbContext): (host: string) => OpenedBox
   }
 }
 
-/** The end of all names of boxes. */
+/** Suffix of all host names of boxes. */
 export const BOX_DOMAIN = '.boxyard'

@@ -5,7 +5,7 @@ import { readDirectoryFile } from './directory-file.ts'
 import { checkBoxName, checkContextName, checkProjectName } from './names.ts'
 import { contextNamed, readContexts, type StoredContext } from './store.ts'
 
-/** The service, token and project that a command is for. */
+/** The service, token and project of a command. */
 export interface Connection {
   url: string
   /** Reads the administrator's token again for each request, because it is renewed daily. */
@@ -118,7 +118,7 @@ function addressOf(
   return { url: login.url, token: () => found, context: name }
 }
 
-/** The service of this host, by the settings that it is run with (docs/install.md). */
+/** The service of this host, by its own settings (docs/install.md). */
 function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Pick<Connection, 'url' | 'token'> {
   const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
   return {

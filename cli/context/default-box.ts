@@ -34,7 +34,7 @@ function argumentAt(shape: string, index: number): string {
   return (words[index] ?? (last.endsWith('...') ? last : '')).replace('...', '')
 }
 
-/** Names of arguments that are a box. */
+/** Names of arguments that name a box. */
 const BOXES: ReadonlySet<string> = new Set(['box'])
 /** Argument that names the source of a fork, which can be a snapshot of a box. */
 const SOURCE = 'source'

@@ -12,7 +12,7 @@ export interface DirectoryDefaults {
   context?: string | undefined
 }
 
-/** The `.boxyard` file that a directory is under. */
+/** The `.boxyard` file that applies to a directory. */
 export interface DirectoryFile extends DirectoryDefaults {
   /** Null if there is none. */
   path: string | null

@@ -32,6 +32,6 @@ export async function getQuickly(
   })
 }
 
-/** The SDK has its own bounds, above these. */
+/** The SDK has its own limits, above these. */
 const LENGTH_MAX = 8 * 1024 * 1024
 const QUICK_MS = 30_000

@@ -3,7 +3,7 @@ import { UsageError } from '../output/failures.ts'
 /** The source of a copy. */
 export interface CopySource {
   kind: 'file' | 'directory' | 'symlink'
-  /** The name that it gets in a directory. */
+  /** Its name in a destination directory. */
   name: string
   /** `DIR/.` copies the contents of the directory, without the directory. */
   isContents: boolean
@@ -11,7 +11,7 @@ export interface CopySource {
 
 /** The user's destination of a copy. */
 export interface CopyTarget {
-  /** Without slashes at its end. */
+  /** Without final slashes. */
   path: string
   /** The kind of the file at `path`, following links. Null if there is none. */
   kind: 'directory' | 'other' | null

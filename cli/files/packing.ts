@@ -6,7 +6,7 @@ import { type DataRange, findData, sparseRecords } from './sparse-files.ts'
 import { encodeHeader, type Owner, paddingOf, type TarFacts } from './tar-headers.ts'
 
 export interface Packing {
-  /** The directory of this machine that the entries are below. */
+  /** The local directory above the entries. */
   root: string
   entries: readonly LocalEntry[]
   /** Prefix of each path, such as `tree/`. */
@@ -54,7 +54,7 @@ async function* tarOf({ root, entries, prefix = '', ownerOf, onGone }: Packing):
 /** Packs an open file, and closes it. */
 async function* packFile(file: FileHandle, facts: TarFacts, place: string): AsyncGenerator<Uint8Array> {
   try {
-    // Ignores bytes that are appended while it is read.
+    // Ignores bytes that are appended during the read.
     const { size, blocks } = await file.stat()
     const ranges = size - blocks * STAT_BLOCK_BYTES >= HOLES_BYTES ? await findData(file, size) : null
     if (ranges === null) {

@@ -72,7 +72,7 @@ export async function orNull<T>(found: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Formats permission bits as the API takes them. */
+/** Formats permission bits for the API. */
 export function formatMode(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }

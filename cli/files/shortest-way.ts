@@ -27,6 +27,6 @@ function isOfAnother({ status, code }: ApiError): boolean {
   return status === 401 || status === 403 || code === 'unexpected_answer'
 }
 
-/** From here on the request for a ticket is won back. */
+/** Above this size the saving exceeds the cost of a ticket request. */
 const LONG_BYTES = 16 * 1024 * 1024
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])

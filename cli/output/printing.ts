@@ -101,7 +101,7 @@ const PAGING = new Set(['has_more', 'next_continuation_token', 'next_cursor'])
 const COLUMNS_MAX = 7
 /** Characters of a command in a table. */
 const COMMAND_MAX = 60
-/** Columns of tables, the first that the items have. */
+/** Columns of tables. A table shows the first ones that its items have. */
 const COLUMNS = [
   ...[
     'kind',

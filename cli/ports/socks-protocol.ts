@@ -89,7 +89,7 @@ function checkVersion([version]: Uint8Array): void {
   if (version !== undefined && version !== VERSION) throw new SocksError('The client does not speak SOCKS5.', null)
 }
 
-/** The method of a client that shows no credentials. */
+/** The authentication method without credentials. */
 export const NO_AUTHENTICATION = 0
 const VERSION = 5
 const CONNECT = 1

@@ -71,7 +71,7 @@ export class AgentRelay {
   }
 
   async #answer(connection: number, bytes: Uint8Array): Promise<void> {
-    // Fails if the command has ended, which its output shows.
+    // Fails if the command has ended, as its output shows.
     await this.#stream?.answerAgent(connection, bytes).catch(() => undefined)
   }
 }

@@ -200,7 +200,7 @@ export function lineOf(command: readonly string[]): readonly string[] {
   const assigned = command.flatMap((text, index) => {
     if (isText(text)) return []
     const octal = [...bytesOfText(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
-    // The shell would cut new lines off the end.
+    // The shell would strip final new lines.
     return [`a${index}=$(printf '${octal}.'); a${index}=\${a${index}%.}`]
   })
   const words = command.map((text, index) => (isText(text) ? `"\${${index + 1}}"` : `"$a${index}"`))

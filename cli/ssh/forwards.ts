@@ -13,7 +13,7 @@ export interface ForwardRequest {
 
 export interface ForwardDeps {
   box: BoxHandle
-  /** The name that the client has reached the box by. */
+  /** The host name by which the client reached the box. */
   hostName: string
   gone: AbortSignal
   tell(message: string): void

@@ -15,7 +15,7 @@ export interface SshPaths {
   hostKeys: string
   /** Private key of the client, named in the configuration of OpenSSH. */
   clientKey: string
-  /** Which deployment each host name led to last. */
+  /** The last deployment of each host name. */
   names: string
 }
 

@@ -15,7 +15,7 @@ export interface SlowDecipher extends PacketDecipher {
   _decipherSSLName: CipherGCMTypes
   _decipherKey: Buffer
   _decipherIV: Buffer
-  /** Bytes of the length of the next packet that were read. */
+  /** Bytes read of the length of the next packet. */
   _lenBytes: number
 }
 
@@ -39,7 +39,7 @@ export function createPacketDecipher(slow: SlowDecipher): PacketDecipher {
   const nonce = slow._decipherIV
   const length = Buffer.alloc(LENGTH_BYTES)
   const tag = Buffer.alloc(TAG_BYTES)
-  /** Bytes of the packet that were read, of all its parts. */
+  /** Bytes read of all parts of the packet. */
   let read = 0
   /** Bytes between the length and the tag. 0 until the length is known. */
   let bytes = 0

@@ -15,7 +15,7 @@ import { serveSession } from './sessions.ts'
 export interface SshServed {
   boxyard: Boxyard
   box: BoxHandle
-  /** The name that the client has reached the box by. */
+  /** The host name by which the client reached the box. */
   hostName: string
   keys: SshKeys
   /** The users of the box, read during the handshake. Rejects if the box does not exist. */

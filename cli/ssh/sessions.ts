@@ -97,7 +97,7 @@ async function runCommand(channel: ClientChannel, { guest, asked, line, gone, st
     stream = relay === null ? await start() : await startWithAgent(channel, relay, start)
     if (gone.aborted) return stream.close()
     started(stream)
-    // Changed while it was started.
+    // Changed during the start.
     if (terminal !== null && (terminal.cols !== size.cols || terminal.rows !== size.rows))
       await stream.resize(terminal.cols, terminal.rows)
     void passInput(channel, stream)
@@ -181,7 +181,7 @@ const SIGNALS = [
   'SIGUSR2',
 ] as const
 const VARIABLES_MAX = 128
-/** Refusals of a socket in the box, and of an older service. A fault of the command itself shows again without it. */
+/** Refusals of a socket in the box, and of an older service. A fault of the command itself reappears without the socket. */
 const NO_PLACE: ReadonlySet<string> = new Set(['box_busy', 'invalid_request', 'path_invalid', 'storage_full'])
-/** The exit code of ssh itself for a connection that was lost. */
+/** The exit code of ssh for a lost connection. */
 const LOST = 255

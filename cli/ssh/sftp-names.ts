@@ -2,7 +2,7 @@ import type { Attributes, FileEntry, SFTPWrapper } from 'ssh2'
 import { bytesOfText, isText, textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
 import { encodeNumber, encodeString } from './wire-types.ts'
 
-/** The private part of ssh2's SFTP that sends, of lib/protocol/SFTP.js in its version 1.17. */
+/** The private sending part of ssh2's SFTP, of lib/protocol/SFTP.js in its version 1.17. */
 export interface SftpInside {
   _protocol: { exitStatus(channel: number, code: number): void; channelData(channel: number, bytes: Buffer): void }
   outgoing: { id: number; state: string; window: number; packetSize: number }
@@ -81,6 +81,6 @@ function drain(inside: SftpInside): void {
   }
 }
 
-/** The answer that has names, and its flags of size, owners, mode and times (draft-ietf-secsh-filexfer-02). */
+/** The answer with names, and its flags for size, owners, mode and times (draft-ietf-secsh-filexfer-02). */
 const NAME = 104
 const ALL_ATTRIBUTES = 0x0f

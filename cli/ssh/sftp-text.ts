@@ -77,7 +77,7 @@ const TYPE_LETTERS: Readonly<Record<BoxFile['type'], string>> = {
   symlink: 'l',
   socket: 's',
 }
-/** Bits that are shown in place of an x: set-user-id, set-group-id, sticky. */
+/** Bits shown in place of an x: set-user-id, set-group-id, sticky. */
 const SPECIAL_BITS = [
   [0o4000, 2, 's'],
   [0o2000, 5, 's'],

@@ -49,7 +49,7 @@ export function serveSftp(sftp: SFTPWrapper, guest: SshGuest, gone: AbortSignal)
   sftp.on('RENAME', (id, from, to) => answer(id, (server) => server.rename(from, to)))
   sftp.on('REALPATH', (id, path) => answer(id, (server) => server.realPath(path)))
   sftp.on('READLINK', (id, path) => answer(id, (server) => server.readLink(path)))
-  // Ssh2 puts the two in this order, whichever order the client sends them in.
+  // ssh2 passes the two in this order, whichever order the client sends them in.
   sftp.on('SYMLINK', (id, path, target) => answer(id, (server) => server.link(path, target)))
   sftp.on('EXTENDED', (id, name, data) => answer(id, (server) => serveExtension(server, name, data)))
 }

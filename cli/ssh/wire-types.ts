@@ -5,7 +5,7 @@ export function encodeNumber(value: number): Buffer {
   return bytes
 }
 
-/** Encodes a string of SSH: its length as a uint32, then its bytes. Text is written in UTF-8. A pure function. */
+/** Encodes a string of SSH as its length (a uint32) and its bytes. Writes text in UTF-8. A pure function. */
 export function encodeString(value: string | Uint8Array): Buffer {
   const bytes = Buffer.from(value)
   return Buffer.concat([encodeNumber(bytes.length), bytes])

@@ -160,7 +160,7 @@ async function upload(
   const source = from === '-' ? STDIN : localSourceOf(from, follows)
   const bare = given.replace(/(?<=.)\/+$/, '')
   const { path, parents, isName } = copyPlaceOf(source, { path: bare, kind, endsInSlash }, isOneOfSeveral)
-  // A link in the directory that has the name is replaced.
+  // Replaces a link in the directory that has the name.
   const isLink = isName && source.kind === 'file' && (await stat(path))?.type === 'symlink'
   await withMeter({ label: source.name || posix.basename(path), totalBytes: source.sizeBytes }, async (meter) => {
     const onLeftOut = (below: string, what: string): void => leftOut.add(join(from, below), what)

@@ -74,7 +74,7 @@ async function writeTagged(
   await boxyard.transfer('writeFile', { path: { project, name }, query: { path }, body: content, contentType, headers })
 }
 
-/** Runs an editor, a command line of the shell, to its end. @throws Error unless it ends with 0 */
+/** Runs an editor, given as a shell command line, to its end. @throws Error unless it exits with 0 */
 function runEditor(editor: string, path: string): Promise<void> {
   const child = startShellLine(editor, path)
   return new Promise((resolve, reject) => {

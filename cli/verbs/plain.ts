@@ -23,7 +23,7 @@ export interface PlainVerb {
   fields?: readonly string[]
   /** Help text beyond the summary of the operation. */
   details?: string
-  /** In the place of one that repeats the arguments. */
+  /** Replaces the default example, which repeats the arguments. */
   examples?: readonly string[]
   /** Columns of the table of its list. */
   columns?: readonly string[]

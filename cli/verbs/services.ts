@@ -220,7 +220,7 @@ const PUT_FIELDS = [
   'grace=grace_seconds:seconds',
 ]
 const LOOK_MS = 250
-/** Time in which most programs that cannot run have ended. */
+/** Time in which most programs with a failing start have ended. */
 const ENDS_MS = 500
 /** Time that a service has to become ready, the same as for a deployed version. */
 const READY_MS = 60_000

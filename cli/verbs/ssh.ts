@@ -40,7 +40,7 @@ const sshProxy: Verb = {
     const paths = sshPathsOf(context.environment)
     checkDeployment(host, opened, { names: paths.names, report: reportLine })
     const { readPasswd } = await import('../files/accounts.ts')
-    // Answered while the rest is loaded.
+    // Answered while the rest loads.
     const passwd = readPasswd(opened)
     passwd.catch(() => undefined)
     await new Promise((resolve) => setImmediate(resolve))

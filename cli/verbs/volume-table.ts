@@ -5,7 +5,7 @@ import { hidingRemark, remarkKept } from './remarks.ts'
 /** The field of lists by name. */
 export const PREFIX = 'prefix only names with this prefix'
 
-/** The columns of snapshots, of boxes and of volumes. */
+/** The columns of snapshots, both of boxes and of volumes. */
 export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
 
 /** The commands of volumes and backups that are one operation each. */

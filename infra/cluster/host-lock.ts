@@ -2,7 +2,7 @@ import type { Clock } from '../../agent/ports/host/clock.ts'
 import { lockInstance } from '../instance-lock.ts'
 import { describeDuration, hostClock, SAY_MS } from '../made-once/pace.ts'
 
-/** Lines for the person who waits for another process. */
+/** Lines for the user who waits for another process. */
 export interface Waiting {
   /** Names the files that the other process creates. */
   what: string

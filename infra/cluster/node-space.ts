@@ -135,7 +135,7 @@ function linkTo(bridge: string, { suffix }: NodeRecord): string {
   return `${bridge}${suffix}`
 }
 
-/** Runs commands of ip(8) in turn, up to the first that fails. */
+/** Runs commands of ip(8) one after another, up to the first failure. */
 function configureLinks(enter: readonly string[], lines: readonly string[]): void {
   run([...enter, 'ip', '-batch', '-'], `${lines.join('\n')}\n`)
 }

@@ -5,14 +5,14 @@ import { removeUnfinished } from '../made-once/parts.ts'
 
 /** Programs of one Go module. */
 export interface GoBuild {
-  /** Names them in lines for the person who waits. */
+  /** Names them in lines for the waiting user. */
   what: string
   /** Directory of the `go.mod`. */
   module: string
   packages: readonly string[]
   flags: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Directory that the programs are put into. */
+  /** Target directory of the programs. */
   target: string
   say(text: string): void
 }

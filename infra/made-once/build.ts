@@ -30,9 +30,9 @@ export interface BuildStep {
 export interface BuildPace {
   clock: Clock
   lookMs: number
-  /** Time without progress after which it is ended. */
+  /** Time without progress after which it counts as hung. */
   quietMs: number
-  /** Less than these amounts is idling: retries, timers, a progress bar. */
+  /** Less than these amounts counts as idle, such as retries, timers, or a progress bar. */
   leastProcessorMs: number
   leastBytes: number
 }
@@ -199,7 +199,7 @@ const PACE: BuildPace = {
   clock: hostClock,
   lookMs: 10_000,
   quietMs: 10 * 60_000,
-  // A hundredth of a processor over the ten minutes: a compiler gets more on any machine, an idle JVM less.
+  // A hundredth of a CPU over the ten minutes. A compiler gets more on any machine, an idle JVM less.
   leastProcessorMs: 6_000,
   leastBytes: 64 * 1024,
 }

@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { runBuild } from './build.ts'
 
 export interface NpmInstallation {
-  /** Names the packages in lines for the person who waits. */
+  /** Names the packages in lines for the waiting user. */
   what: string
   /** Directory of `package.json` and `package-lock.json`. */
   from: string

@@ -9,7 +9,7 @@ export function findPythonObstacle(what: string): string | null {
 }
 
 export interface PythonInstallation {
-  /** Names the packages in lines for the person who waits. */
+  /** Names the packages in lines for the waiting user. */
   what: string
   /** Path of the file of requirements. */
   requirements: string

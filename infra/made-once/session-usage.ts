@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { processorMsIn, readStatFields, tryRead } from '../proc-stat.ts'
 
-/** Resources that the processes of a session have used, with the ended children that they have waited for. */
+/** Resources used by the processes of a session, and by ended children that they have waited for. */
 export interface SessionUsage {
   processorMs: number
   /** Bytes read from and written to files, pipes and sockets. */

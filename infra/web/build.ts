@@ -8,7 +8,7 @@ import { ROOT } from '../commands.ts'
 /** Directory of this checkout's web console, once it is built. */
 export const CONSOLE_DIRECTORY = join(ROOT, '.build/console')
 
-/** Builds the web console unless it is of this source. */
+/** Builds the web console, unless it was built from this source. */
 export function ensureConsole(): void {
   const stamp = join(ROOT, '.build/console.stamp')
   const source = sourceHash()

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import type { BodyMac } from './body-mac.ts'
 
-/** Appends a seal of 16 bytes to a body of unknown length, by which the receiver verifies that it has all of it. */
+/** Appends a seal of 16 bytes to a body of unknown length. With it the receiver verifies that the body is complete. */
 export async function* sealBody(pieces: AsyncIterable<Uint8Array>, mac: BodyMac): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     mac.update(piece)

@@ -36,7 +36,7 @@ export interface CommandEnd {
   note: string | null
   /** Why the command could not start. */
   reason?: string | undefined
-  /** Processes that were killed for want of memory while it ran. */
+  /** Number of processes killed while it ran because memory ran out. */
   oomKills?: number | undefined
 }
 

@@ -1,6 +1,6 @@
-/** Pieces of a body in their order, in memory that follows their bytes, however short each is. */
+/** Pieces of a body in their order, in memory proportional to their bytes, however short each is. */
 export interface GatheredPieces {
-  /** Adds a piece, which must not change any more. */
+  /** Adds a piece, which must not change after that. */
   push(piece: Uint8Array): void
   /** Takes the first bytes (a piece, or a block of short ones), or undefined if there are none. */
   shift(): Uint8Array | undefined

@@ -24,11 +24,11 @@ export const SERVER_OPTIONS: ServerOptions = {
   /** Above the clients' own time-outs, so that a kept-alive connection is not closed under a request on its way. */
   keepAliveTimeout: 65_000,
   headersTimeout: 15_000,
-  /** Off: `readBody` and `openBody` have their own limits, as a large body may take long while it makes progress. */
+  /** Off, because `readBody` and `openBody` have their own limits. A large body may take long while it makes progress. */
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 32 * 1024,
-  /** Off: the app refuses such requests with a problem. */
+  /** Off, because the app refuses such requests with a problem. */
   requireHostHeader: false,
   noDelay: true,
   /** For answers, so that the next piece is ready when the kernel accepts it. `serve` bounds the input. */

@@ -62,7 +62,7 @@ const COMMAND_BYTES = 262_144
 /** Bytes of the variables of a command, as NAME=VALUE. With the command and the box's own variables they stay below the limit of Linux. */
 export const VARIABLES_BYTES = 262_144
 
-/** The words for variables that are longer. */
+/** The error text for variables that are longer. */
 export const VARIABLES_FAULT = `must be at most ${VARIABLES_BYTES} bytes in all, as NAME=VALUE`
 
 /** A program and its arguments. */

@@ -35,7 +35,7 @@ export interface Boxyard {
   readonly transfer: Caller['transfer']
   /** Iterates over a list of any length, such as `listBoxes`. */
   list<Id extends ListId>(id: Id, input: CallInput<Id>): AsyncGenerator<ItemOf<Id>>
-  /** Follows the events of a project, `-` for all, without an end. */
+  /** Follows the events of a project, or of all for `-`, without end. */
   events(project: string, options?: FollowOptions): AsyncGenerator<BoxyardEvent>
   /** Waits for the end of an operation, given by its id or `Operation-Location`. */
   waitForOperation(operation: string, signal?: AbortSignal): Promise<Operation>

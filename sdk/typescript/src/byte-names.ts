@@ -60,5 +60,5 @@ function lengthOf(first: number): number {
 }
 
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** Added to a byte of 0x80 and more it is a lone surrogate. */
+/** Adding this to a byte of 0x80 or more gives a lone surrogate. */
 const ESCAPE = 0xdc00

@@ -76,7 +76,7 @@ export function createCaller({ url, token, attempts, fetch }: CallerOptions): Ca
   const request = (...args: unknown[]): Promise<{ response: Response }> => {
     // Created at the first call, because it loads all of fetch, which a single stream does not need.
     client ??= createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
-    // Untyped here, typed by `CallInput` and `AnswerOf`: openapi-fetch types by method and path, this surface by operation.
+    // Untyped here, and typed by `CallInput` and `AnswerOf`. openapi-fetch types by method and path, this client by operation.
     return (client.request as unknown as (...args: unknown[]) => Promise<{ response: Response }>)(...args)
   }
   const send = async (id: OperationId, input: LooseInput): Promise<Response> => {

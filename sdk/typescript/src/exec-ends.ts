@@ -32,7 +32,7 @@ export function endOfStatus(bytes: Uint8Array): ExecEnd {
   const code = causes.find(({ reason }) => reason !== 'Reason' && reason !== 'OomKills')?.['message']
   if (code === undefined)
     return { exitCode: null, message: message ?? 'The exit code of the command is unknown.', ...more }
-  // A failure by 0 contradicts itself.
+  // A failure with code 0 contradicts itself.
   const isCode = typeof code === 'string' && /^\d{1,3}$/.test(code) && Number(code) !== 0
   return { ...endByCode(isCode ? Number(code) : `failure by ${JSON.stringify(code)}`, message), ...more }
 }

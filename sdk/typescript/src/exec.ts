@@ -182,7 +182,7 @@ export interface ExecFollow extends BoxRef {
   signal?: AbortSignal | undefined
 }
 
-/** Follows a command over HTTP from these offsets to its end, over any restart of the service. */
+/** Follows a command over HTTP from these offsets to its end, across restarts of the service. */
 export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGenerator<OutputPiece, ExecEnd> {
   const { project, name, exec, signal } = follow
   const path = { project, name, exec: checkId(exec) }
@@ -277,7 +277,7 @@ function bytesOf(base64: unknown): Uint8Array {
 const TERMINAL_QUEUED_BYTES = 128 * 1024
 const AWAY = new Set([502, 503, 504])
 const PATIENCE = 120
-/** Signals that end commands, on Linux of every architecture of ours. */
+/** Signals that end commands, on Linux of every supported architecture. */
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,

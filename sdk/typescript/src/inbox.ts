@@ -1,4 +1,4 @@
-/** A message of a WebSocket: bytes, or text. */
+/** A message of a WebSocket, as bytes or text. */
 export type Message = Uint8Array | string
 
 /** Queue of messages that arrived over a socket and are not read yet. */

@@ -108,7 +108,7 @@ async function untilOpen(
       })
       response.on('end', refuse).on('error', refuse)
     })
-    // From outside: an answer that drips would never be idle.
+    // Timed from outside, because a slow answer would never be idle.
     late = setTimeout(() => {
       reject(new ConnectionError(`${originOf(new URL(url))} did not answer within ${openMs / 1000} s.`))
       socket.terminate()
@@ -258,5 +258,5 @@ const CLOSE_MS = 1_000
 const REFUSAL_LENGTH = 1024 * 1024
 /** Part of what a page processes in a second. */
 const UNPAUSED_MAX_BYTES = 4 * 1024 * 1024
-/** Code with which a socket is closed that cannot be paused. */
+/** Close code for a socket that cannot be paused. */
 export const OVERFLOW = 4008

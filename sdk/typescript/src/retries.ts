@@ -5,7 +5,7 @@ export type RetryMark = 'safe' | 'idempotent' | 'key' | 'never'
 
 export interface RetryOptions {
   mark: RetryMark
-  /** Tries in all, at least 1. */
+  /** Maximum number of attempts, at least 1. */
   attempts: number
   fetch: (request: Request) => Promise<Response>
 }

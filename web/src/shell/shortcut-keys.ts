@@ -1,7 +1,7 @@
-/** A request by a key. */
+/** An action bound to a key. */
 export type Shortcut = { kind: 'help' } | { kind: 'search' } | { kind: 'create' } | { kind: 'go'; to: string }
 
-/** Returns the request of a key after another one. Null if it has none. */
+/** Returns the action of a key after another one. Null if it has none. */
 export function shortcutOf(before: string, key: string): Shortcut | null {
   if (before === 'g') {
     const to = PLACES[key]

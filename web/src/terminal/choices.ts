@@ -3,7 +3,7 @@ import { BrowserChoice } from '../shell/browser-choice.ts'
 /** Whether a screen reader reads terminals aloud, which makes them slower. */
 export const screenReader = new BrowserChoice('boxyard.screen-reader', (kept) => kept !== null)
 
-/** The size of the letters of terminals, in pixels. */
+/** The font size of terminals, in pixels. */
 export const fontSize = new BrowserChoice('boxyard.terminal-font-size', (kept) => {
   const size = Number(kept ?? FONT_SIZE)
   return Number.isInteger(size) && size >= FONT_SIZE_MIN && size <= FONT_SIZE_MAX ? size : FONT_SIZE

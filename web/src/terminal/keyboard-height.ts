@@ -18,5 +18,5 @@ function keyboardHeight(): number {
   return hiddenPx > LEAST_PX ? Math.round(hiddenPx) : 0
 }
 
-/** Less is a bar of the browser. */
+/** Anything lower is a bar of the browser. */
 const LEAST_PX = 100

@@ -15,7 +15,7 @@ interface ChartProps {
   words(value: number): string
   /** Text of a step of the scale. Default: the text of a value. */
   stepWords?(value: number): string
-  /** The most that the scale shows at least. */
+  /** The minimum of the scale's upper end. */
   top?: number
   /** Steps of the scale are powers of two. */
   isBytes?: boolean
@@ -141,6 +141,6 @@ const LINES = [
   { colour: '--accent', dash: [] },
   { colour: '--warn', dash: [6, 3] },
 ] as const
-/** The least time that a chart shows. */
+/** The minimum time that a chart shows. */
 const SPAN_SECONDS = 60
 const POWERS = Array.from({ length: 48 }, (_, power) => 2 ** power)

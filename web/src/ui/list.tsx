@@ -61,7 +61,7 @@ interface ProjectFilterProps {
   change(project: string): void
 }
 
-/** The project that a list is of. */
+/** The project of a list. */
 export function ProjectFilter({ projects, value, change }: ProjectFilterProps) {
   return (
     <FilterSelect label="Project" value={value} onChange={(event) => change(event.target.value)}>

@@ -85,7 +85,7 @@ export function Loading({ what = 'Loading' }: { what?: string }) {
 
 const SKELETON = ['w-2/3', 'w-full', 'w-5/6', 'w-1/2']
 
-/** A figure with its name. */
+/** A number with its name. */
 export function Figure({ name, value, note }: { name: string; value: ReactNode; note?: ReactNode }) {
   return (
     <div className="rounded-lg border border-line bg-panel p-4">

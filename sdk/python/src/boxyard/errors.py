@@ -1,4 +1,4 @@
-"""Errors by their codes: ``box_not_found`` is a ``BoxNotFoundError``, and all are ``ApiError``."""
+"""Errors by code. ``box_not_found`` is a ``BoxNotFoundError``, and each is an ``ApiError``."""
 
 from ._errors import ApiError, ConnectionError, RequestFault
 from ._generated import error_classes

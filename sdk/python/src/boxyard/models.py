@@ -1,4 +1,4 @@
-"""What requests and answers are made of; a field that was not given or not answered is ``UNSET``."""
+"""Types of requests and answers. A field that is missing in a request or an answer is ``UNSET``."""
 
 from ._generated import models
 from ._generated.models import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Every operation of the API: functions that make requests, which a client sends by ``call`` or ``list``."""
+"""Every operation of the API, as a function that creates a request. A client sends it with ``call`` or ``list``."""
 
 from ._calls import Answer, Call, PagedCall
 from ._generated import api

@@ -18,7 +18,7 @@ export function AuditFilterForm({ get, change }: SearchState) {
   ]
   const asked = fields.map((field) => get(field.name)).join('\n')
   const [texts, setTexts] = useState(() => asked.split('\n'))
-  // The address also changes by links and by Back.
+  // Links and the Back button also change the address.
   useEffect(() => setTexts(asked.split('\n')), [asked])
   const isSet = fields.some(({ name }) => get(name) !== '')
   return (

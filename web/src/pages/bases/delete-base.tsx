@@ -41,7 +41,7 @@ function usersText(users: Base['used_by']): string {
 }
 
 function inputOf(base: Base | null) {
-  // A shared base is read and deleted by way of any project.
+  // Any project gives access to a shared base, for reads and for its deletion.
   const path = { project: base?.project ?? 'shared', base: base?.name ?? '' }
   return { path, query: { shared: base?.project === null } }
 }

@@ -28,7 +28,7 @@ export function createBodyOf({ text }: Values, defaults: Readonly<Record<string,
   }
 }
 
-/** Returns the settings that a creation does not take, for a request after it. Null if the form has none. */
+/** Returns the settings that a create request does not accept, for a request after it. Null if the form has none. */
 export function settingsOf({ text, has }: Values): UpdateBody | null {
   const minutes = Number(text('idle_minutes'))
   if (!(minutes > 0) && !has('wake')) return null

@@ -19,7 +19,7 @@ interface BoxTableProps {
   setChosen: ((chosen: ReadonlySet<string>) => void) | null
 }
 
-/** A list of any number of boxes, which can be chosen. */
+/** A list of any number of boxes, with a selection. */
 export function BoxTable({ boxes, hasNodes, sorting, chosen, setChosen }: BoxTableProps) {
   const { canExec, canWrite } = useRights()
   const columns = useMemo(() => {

@@ -14,7 +14,7 @@ import { CreateBox } from './create-box.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { nodesOf, SORT_NAMES, SORTS, selectBoxes } from './select.ts'
 
-/** All boxes: found, sorted, chosen, stopped and deleted. */
+/** All boxes, with search, order, selection and actions. */
 export function BoxesPage() {
   const { data: read } = useSuspenseQuery(boxesQuery)
   const { get, change } = useSearchState()

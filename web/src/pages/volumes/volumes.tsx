@@ -79,7 +79,7 @@ export function VolumesPage() {
   )
 }
 
-/** The boxes that have a volume, with links to them. */
+/** The boxes with a volume, with links to them. */
 function AttachedTo({ volume: { project, attachments } }: { volume: Volume }) {
   if (attachments.length === 0) return <span className="text-muted">–</span>
   return (

@@ -50,7 +50,7 @@ export function execSource(from: ExecStream): OutputSource {
   }
 }
 
-/** Waits for the end of a command, over any restart of the service. @throws ApiError, the reason of the signal */
+/** Waits for the end of a command, across restarts of the service. @throws ApiError, the reason of the signal */
 export async function waitForExec(path: ExecStream['path'], patience: Patience): Promise<ExecRecord> {
   const query = { wait_seconds: 20 }
   for (;;) {

@@ -21,7 +21,7 @@ interface TextEditorProps {
   file: FileContent
   /** Why no editor can show the file any more, such as `it is no text now`, or null if it is a text. */
   became: string | null
-  /** Whether it was deleted since. */
+  /** Whether it was deleted after the read. */
   isGone: boolean
   isReadOnly: boolean
   /** Called with whether the text is unsaved. While it is unsaved, this editor stays. */

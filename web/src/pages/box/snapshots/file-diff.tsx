@@ -83,7 +83,7 @@ function useForm(at: FilesAt) {
 function Compared({ before, after }: { before: FileContent; after: FileContent }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['text-diff', before.etag, after.etag],
-    // Loaded when it is needed, and not before.
+    // Loaded on demand.
     queryFn: async () => (await import('./text-diff.ts')).compareTexts(before.content, after.content),
     staleTime: 'static',
     gcTime: 0,

@@ -5,7 +5,7 @@ import type { BoxSnapshot, Ref } from '../../../api/records.ts'
 /** Name of the current state of a box in a diff. */
 export const LIVE = 'live'
 
-/** A snapshot with its sizes, which are counted for it. */
+/** A snapshot with its sizes, which the service counts for it. */
 export const snapshotQuery = ({ project, name }: Ref, snapshot: string) =>
   queryOptions({
     queryKey: ['box-snapshots', project, name, snapshot],
