@@ -67,7 +67,7 @@ export const urlTicketBodySchema = z
   })
   .meta({ id: 'UrlTicketRequest' })
 
-/** A ticket for a URL of a box: `url` works once, within 60 s. */
+/** A ticket for a URL of a box. `url` works once, within 60 s. */
 export const urlTicketSchema = z
   .looseObject({
     url: z.string().optional().meta({ description: 'URL to open in a browser. Absent in a replay.' }),

@@ -17,11 +17,11 @@ export interface EventFilter {
   project: string
   /** The first part of a type, such as `box`. */
   kind: string
-  /** A box of the project, with its snapshots, services and volumes; left out: all. */
+  /** A box of the project, with its snapshots, services and volumes. Default: all. */
   box?: string
 }
 
-/** What has happened, newest first, some at a time. */
+/** Past events, newest first, a page at a time. */
 export const eventHistoryQuery = (filter: EventFilter) =>
   infiniteQueryOptions({
     queryKey: ['events', filter.project, filter.kind, filter.box ?? ''],
@@ -77,7 +77,7 @@ export async function readBefore(
     found.push(...span.toReversed().filter(isShown))
     if (now - start > KEPT_MS) return { events: found, before: null, missing: [...missing] }
     end = start
-    // What is looked for may be rare in a busy project.
+    // A busy project may have few matching events.
     if (reads >= READS_MAX) break
     spanMs *= 16
   }

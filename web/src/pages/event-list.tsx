@@ -13,7 +13,7 @@ import { Problem } from '../ui/problem.tsx'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
 import { eventSentence, withoutSteps } from './event-words.ts'
 
-/** Returns what has happened, newest first, with what happens now on top. */
+/** Returns the past events, newest first, with live ones on top. */
 export function useEvents({ project, kind, box }: EventFilter) {
   const { events: live } = useLive()
   const filter = useMemo(() => (box === undefined ? { project, kind } : { project, kind, box }), [project, kind, box])
@@ -23,7 +23,7 @@ export function useEvents({ project, kind, box }: EventFilter) {
     const selected = live.filter((event) => isSelected(filter, event))
     return withoutSteps(joinEvents(selected, data?.pages.flatMap((page) => page.events) ?? []))
   }, [live, data, filter])
-  // More has come than is kept: what is between it and what was read is missing.
+  // More events have arrived than the page keeps, so events between them and the loaded ones are missing.
   const oldest = live.length < EVENTS_KEPT ? undefined : live.at(-1)
   const isApart = oldest !== undefined && Date.parse(oldest.ts) > dataUpdatedAt
   useEffect(() => {

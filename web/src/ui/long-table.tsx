@@ -32,7 +32,7 @@ interface LongTableProps<Item> {
 export const ROW_LINK = "after:absolute after:inset-0 after:content-['']"
 export const ABOVE_ROW_LINK = 'relative z-1'
 
-/** A table of any length, of which only the rows in sight are in the page. */
+/** A table of any length. The page only holds the rows in sight. */
 export function LongTable<Item>({ label, grid, columns, items, keyOf, sorting }: LongTableProps<Item>) {
   const { frame, heightPx, rows, measure } = useRowsInSight({ items, keyOf, rowPx: ROW_PX })
   const line = `grid items-center gap-x-4 px-3 ${grid}`

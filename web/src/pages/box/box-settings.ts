@@ -11,7 +11,7 @@ export type BoxSettings = Required<
   Pick<CallInput<'updateBox'>['body'], 'config' | 'environment' | 'tags' | 'url_settings'>
 >
 
-/** Returns the settings as the box has them. */
+/** Returns the current settings of the box. */
 export function settingsOfBox({ config, environment, tags, url_settings: url }: Box): BoxSettings {
   const { cpus, ram_mb, storage_gb, network_mbps, disk_mbps, disk_iops } = config
   return {
@@ -22,7 +22,7 @@ export function settingsOfBox({ config, environment, tags, url_settings: url }: 
   }
 }
 
-/** Returns the settings that a form has. What it does not show stays as the box has it. @throws FieldError */
+/** Returns the settings in a form. Takes settings that the form does not show from the box. @throws FieldError */
 export function settingsOfForm({ text, has, all }: Pick<FormValues, 'text' | 'has' | 'all'>, box: Box): BoxSettings {
   const number = (name: string): number => Number(text(name))
   const limit = (name: string): number | null => (text(name) === '' ? null : number(name))
@@ -41,7 +41,7 @@ export function settingsOfForm({ text, has, all }: Pick<FormValues, 'text' | 'ha
   }
 }
 
-/** Splits variables into those that fit a line each, and names of those with several lines, which the form leaves as they are. */
+/** Splits variables into those that fit a line each, and names of those with several lines, which the form leaves unchanged. */
 export function editableVariables(environment: Readonly<Record<string, string>>): { lines: string; fixed: string[] } {
   const entries = Object.entries(environment)
   const isLine = ([, value]: [string, string]): boolean => !/[\r\n]/.test(value)
