@@ -4,8 +4,8 @@ export type Owners = string | readonly string[]
 /** A bounded resource that owners share fairly. */
 export interface FairShares {
   /**
-   * Takes `amount` for the owners. Each of them can then hold at most as much as remains free. A single owner gets up to half of the total,
-   * and among n others that want the same amount, a share of n + 2. Returns its release, which takes effect once, or null if refused.
+   * Takes `amount` for the owners. Each of them can then hold at most as much as remains free. A single owner gets up to half of the total.
+   * Beside n others that want as much, it gets 1 / (n + 2) of it. Returns its release, which takes effect once, or null if refused.
    */
   take(owners: Owners, amount?: number): (() => void) | null
   /** Counts one unit that exists already, even if it exceeds what is free. Returns its release. */

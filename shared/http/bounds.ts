@@ -29,10 +29,7 @@ export const FRONT_BOUNDS = {
   ticketBodyBytes: 64 * 1024,
   /** Requests to the agent at once, for each kind. Requests with possibly long answers are separate. */
   requestsAtOnce: 512,
-  /**
-   * Refusals without a verified token: for one source address per second, and at once, and the number of all addresses that wait for
-   * theirs.
-   */
+  /** Limits of refusals without a verified token: per second and at once for one source address, and waiting in total. */
   refusalsPerSecond: 100,
   refusalsBurst: 1_000,
   refusalsWaiting: 2_048,

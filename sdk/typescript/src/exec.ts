@@ -70,7 +70,7 @@ export interface ConsoleOptions {
 export interface RunControl {
   /** Aborting it ends the command. The call rejects with its reason after that, within 5 s. */
   signal?: AbortSignal | undefined
-  /** Effect of an abort on the command: `end` (default) stops it, `detach` leaves it running. Both reject at once. */
+  /** Effect of an abort on the command: `end` (default) stops it, `detach` leaves it running and rejects at once. */
   onAbort?: OnAbort | undefined
   /** Called with the id of the record once the command has started. */
   onStarted?: ((id: string) => void) | undefined

@@ -50,7 +50,7 @@ export function createRefresher(queries: QueryClient): Refresher {
   }
 }
 
-/** Returns whether a query shows a box: its open page, or, with patches of the list, the list. */
+/** Returns a function that reads a box again if its page is open, or when patching, if the list is loaded. */
 function boxRefresherOf(queries: QueryClient, rereads: Rereads): (ref: Ref, isPatching: boolean) => void {
   const cache = queries.getQueryCache()
   const patch = createListPatches(queries)
