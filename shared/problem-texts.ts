@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 
-/** The meaning of each error code and the remedy for clients, for `/problems` and docs/api/errors.md. Markdown code marks. */
+/** The meaning of each error code and the remedy for clients, for `/problems` and docs/api/errors.md. Uses the code marks of Markdown. */
 export const PROBLEM_TEXTS = {
   invalid_request: [
     'The path, query, headers or body are invalid. `errors` lists each fault with its place.',

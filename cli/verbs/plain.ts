@@ -27,7 +27,7 @@ export interface PlainVerb {
   examples?: readonly string[]
   /** Columns of the table of its list. */
   columns?: readonly string[]
-  /** Replaces the default example, which repeats the arguments. */
+  /** Fields printed for people in place of all fields. */
   brief?: Brief
   /** Rewrites the answer for people. Other formats get it unchanged. */
   forPeople?(answer: unknown): unknown

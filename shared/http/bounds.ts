@@ -7,9 +7,9 @@ export const HTTP_BOUNDS = {
   requestsAhead: 8,
   /** Time in which a client must read something of an answer, in ms. */
   unreadMs: 60_000,
-  /** Time in which a client must read something of an answer, in ms. */
-  unreadBytes: 128 * 1024 ** 2,
   /** Answers of one listener that stay in memory because their clients do not read them. Each counts for at least 16 KiB. */
+  unreadBytes: 128 * 1024 ** 2,
+  /** Fields of all objects in a JSON body. Twice the variables of an environment. */
   jsonFields: 1_024,
   /** Fields of objects and elements of arrays in a JSON body. Twice the arguments of a command. */
   jsonValues: 8_192,

@@ -7,9 +7,8 @@ export const PORT_END = 'end'
 export const PORT_MESSAGE_BYTES = 64 * 1024
 
 /**
- * Chooses the subprotocol for a client that sent this `Sec-WebSocket-Protocol`. Returns null if the client sent none, and then speaks the
- * same.
- * @throws ServiceError `invalid_request` if it offers only others
+ * Chooses the subprotocol for a client that sent this `Sec-WebSocket-Protocol`. Returns null if the client sent none. It then speaks the
+ * same protocol. @throws ServiceError `invalid_request` if it offers only others
  */
 export function choosePortProtocol(offered: string | undefined): string | null {
   if (offered === undefined || offered.trim() === '') return null

@@ -11,7 +11,7 @@ export interface BodyTimeouts {
   wholeMs: number
   /** Between two pieces of a streamed or discarded body, while the server waits for them. */
   silenceMs: number
-  /** Time for a body of any length. Each further 16 bytes extend it by a millisecond. Default: 10 s. */
+  /** Time for an empty body. Each 16 bytes extend it by a millisecond. Default: 10 s. */
   startMs?: number
 }
 

@@ -74,7 +74,7 @@ type Plain<T> = [T] extends [never] ? undefined : T
 export function createCaller({ url, token, attempts, fetch }: CallerOptions): Caller {
   let client: ReturnType<typeof createFetchClient<paths>> | null = null
   const request = (...args: unknown[]): Promise<{ response: Response }> => {
-    // Created at the first call, because it loads all of fetch, which a single stream does not need.
+    // Created at the first call, because it loads all of fetch, which a client that only opens streams does not need.
     client ??= createFetchClient<paths>({ baseUrl: url.replace(/\/+$/, '') })
     // Untyped here, and typed by `CallInput` and `AnswerOf`. openapi-fetch types by method and path, this client by operation.
     return (client.request as unknown as (...args: unknown[]) => Promise<{ response: Response }>)(...args)
