@@ -40,7 +40,7 @@ export interface BuildPace {
 /**
  * Runs a command for as long as it makes progress, and returns its stdout. Progress is a line of output, CPU time or bytes read and
  * written. A compiler prints nothing for minutes, and a hanging download uses no CPU. Reports the progress twice a minute. The command ends
- * with this process.
+ * with this process, even if that is killed.
  * @throws Error with a remedy and the last lines of output if it fails or makes no progress for ten minutes
  */
 export async function runBuild(step: BuildStep, pace: BuildPace = PACE): Promise<string> {
