@@ -31,15 +31,16 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
 }
 
 /**
- * Removes the files of /run, which every boot must do (FHS 3.0, 3.15), and keeps its directories. A package makes its own directory when it
- * is installed, and its programs do not start without it. Looks at 10,000 entries down to 16 levels. Leaves files that the disk has no
- * space to remove.
+ * Removes the files of /run, which every boot must do (FHS 3.0, 3.15), and keeps the directories of packages. A package makes its own directory
+ * when it is installed, and its programs do not start without it. Below those, removes directories that had files: they are state of programs,
+ * such as /run/crun/<container>, by which an engine takes a container of the last run for a present one. Looks at 10,000 entries down to 16
+ * levels. Leaves files that the disk has no space to remove.
  */
 export async function clearRun(rootPath: string): Promise<void> {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
   try {
     if (kindAt(rootFd, 'run') === null) makeDirectoryAt(rootFd, 'run', 0o755)
-    await clearDirectory(rootFd, { name: 'run', levels: RUN_LEVELS }, { left: RUN_ENTRIES, turnEndsAt: turnEnd() })
+    await clearDirectory(rootFd, ['run'], { left: RUN_ENTRIES, turnEndsAt: turnEnd() })
   } catch (error) {
     if (!isErrno(error, 'EEXIST', ...ABSENT, ...FULL)) throw error
   } finally {
@@ -55,26 +56,55 @@ interface Clearing {
   turnEndsAt: number
 }
 
-async function clearDirectory(
-  parentFd: number,
-  { name, levels }: { name: string; levels: number },
-  clearing: Clearing,
-): Promise<void> {
-  const fd = openBelow(parentFd, Buffer.from(`${name}\0`, 'latin1'), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+/** Clears the last directory of a path. Resolves to true if it had files, itself or below. */
+async function clearDirectory(parentFd: number, path: readonly string[], clearing: Clearing): Promise<boolean> {
+  const fd = openBelow(parentFd, bytesOf(path.at(-1)), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
   try {
     const directories: string[] = []
+    let hadFiles = false
     for (const entry of entriesIn(fd, clearing)) {
       if (performance.now() > clearing.turnEndsAt) {
         await nextTurn()
         clearing.turnEndsAt = turnEnd()
       }
-      if (!removeFile(fd, entry)) directories.push(entry.name)
+      if (removeFile(fd, entry)) hadFiles = true
+      else directories.push(entry.name)
     }
-    if (levels > 1)
-      for (const each of directories) await clearDirectory(fd, { name: each, levels: levels - 1 }, clearing)
+    if (path.length === RUN_LEVELS) return hadFiles
+    for (const name of directories) {
+      const below = [...path, name]
+      if (!(await clearDirectory(fd, below, clearing))) continue
+      hadFiles = true
+      if (!isKept(below)) removeDirectories(fd, name, clearing)
+    }
+    return hadFiles
   } finally {
     closeFd(fd)
   }
+}
+
+/** Returns true for a directory of a package, a user or a lock: /run/<package>, /run/user/<id>, /run/lock/<package>. */
+function isKept([, first, ...rest]: readonly string[]): boolean {
+  return rest.length === 0 || (rest.length === 1 && (first === 'user' || first === 'lock'))
+}
+
+/** Removes a directory that has only directories. Leaves it if it has anything else. */
+function removeDirectories(parentFd: number, name: string, clearing: Clearing): void {
+  try {
+    const fd = openBelow(parentFd, bytesOf(name), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+    try {
+      for (const entry of [...entriesIn(fd, clearing)]) removeDirectories(fd, entry.name, clearing)
+    } finally {
+      closeFd(fd)
+    }
+    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+  } catch (error) {
+    if (!isErrno(error, 'ENOTEMPTY', 'EBUSY', ...ABSENT, ...FULL)) throw error
+  }
+}
+
+function bytesOf(name = ''): Buffer {
+  return Buffer.from(`${name}\0`, 'latin1')
 }
 
 /** Yields the entries of a directory, up to the number left to look at. */

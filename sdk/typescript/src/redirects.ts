@@ -31,10 +31,7 @@ export function followReads(fetch: Fetch): Fetch {
         return refusalOf(response.status, `The service redirects to ${where}, which this client does not follow.`)
       const obstacle = obstacleOf(request.url, target.href, SCHEMES.http)
       if (obstacle !== null)
-        return refusalOf(
-          response.status,
-          `The service redirects to an address that this client rejects: ${obstacle}`,
-        )
+        return refusalOf(response.status, `The service redirects to an address that this client rejects: ${obstacle}`)
       request = elsewhere(request, target)
     }
   }

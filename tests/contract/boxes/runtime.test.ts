@@ -122,12 +122,15 @@ describe('the runtime', () => {
     }
   })
 
-  test('/run loses its files at a start, and keeps its directories', async () => {
+  test('/run loses its files and the state of programs at a start, and keeps directories of packages', async () => {
     const spec = lab.spec('box_runs')
     await lab.runtime.start(spec)
     const made = [
       'mkdir -p -m 2750 /run/sshd /run/a/b && chown 3:4 /run/sshd && touch /run/pid /run/a/b/lock',
       'mkfifo /run/a/fifo && ln -s /etc /run/a/link && printf x >"/run/$(printf "\\377")"',
+      // As crun, podman and containerd keep the state of containers.
+      'mkdir -p /run/crun/c1 /run/engine/tasks/moby/c2/rootfs /run/engine/empty/deep && touch /run/crun/c1/status /run/engine/tasks/moby/c2/pid',
+      'mkdir -p /run/user/1000/gnupg /run/lock/apache2 && touch /run/user/1000/bus /run/user/1000/gnupg/s /run/lock/apache2/pid',
     ]
     expect(await execute(lab.runtime, spec.id, made.join(' && '))).toMatchObject({ exitCode: 0, stderr: '' })
     await lab.runtime.stop(spec.id, { graceMs: 0 })
@@ -137,7 +140,19 @@ describe('the runtime', () => {
       spec.id,
       'find /run | sort; stat -c "%a %u %g" /run/sshd; ls -d /etc/hosts',
     )
-    expect(stdout).toBe('/run\n/run/a\n/run/a/b\n/run/sshd\n2750 3 4\n/etc/hosts\n')
+    const kept = [
+      'a',
+      'crun',
+      'engine',
+      'engine/empty',
+      'engine/empty/deep',
+      'lock',
+      'lock/apache2',
+      'sshd',
+      'user',
+      'user/1000',
+    ]
+    expect(stdout).toBe(`/run\n${kept.map((name) => `/run/${name}\n`).join('')}2750 3 4\n/etc/hosts\n`)
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
@@ -15,6 +16,7 @@ import { eventually } from '../../helpers/eventually.ts'
 
 const HOST = 'shut--demo.localhost'
 const PUBLIC = 'open--demo.localhost'
+const DEAD = 'dead--demo.localhost'
 const [ANN, BEN] = [`${TOKEN_PREFIX}ann`, `${TOKEN_PREFIX}ben`]
 const [ANN_SESSION, BEN_SESSION] = ['a'.repeat(43), 'b'.repeat(43)]
 const LONG_BEARER = TOKEN_PREFIX + 'l'.repeat(5_000)
@@ -176,28 +178,47 @@ test.each(['directly', 'through the agent'])(
   'streams of a client with too many refusals end as well, to a server that is reached %s',
   async (way) => {
     const crowded = createEdgeLab({ limits: { connections: 200, connectionsPerSecond: 1_000, questionsPerSecond: 1 } })
+    const onLoopback = createServer(neverEnding)
+    await new Promise<void>((resolve) => onLoopback.listen(0, '127.0.0.1', resolve))
     try {
       await open(crowded)
-      const shut = { address: '127.9.1.2', port: 9 }
       const elsewhere = { address: '127.9.1.3', port: 9 }
-      if (way === 'through the agent') crowded.loopback.set(`${elsewhere.address}:9`, box.port)
+      crowded.loopback.set(`${elsewhere.address}:9`, (onLoopback.address() as AddressInfo).port)
       const own = way === 'directly' ? [] : [crowded.route(HOST, elsewhere, { auth: 'token' })]
-      await crowded.edge.change({ set: [...own, crowded.route('shut--demo.localhost', shut, { boxId: 'box_3' })] })
-      const refused = (): Promise<{ status: number }> => crowded.ask(['GET / HTTP/1.1', 'host: shut--demo.localhost'])
-      await eventually(async () => (await refused()).status === 429)
+      const dead = crowded.route(DEAD, { address: '127.9.1.2', port: 9 }, { boxId: 'box_3' })
+      await crowded.edge.change({ set: [...own, dead] })
+      await eventually(async () => (await crowded.ask(['GET / HTTP/1.1', `host: ${DEAD}`])).status === 429)
       const theirs = await openSocket(bearer(BEN), { host: PUBLIC, at: crowded })
-      const streams = [
-        await openSocket(bearer(ANN), { at: crowded }),
-        await openRequest({ ...bearer(ANN), accept: 'text/event-stream' }, '/', { at: crowded }),
-      ]
+      const stream = await openEvents(bearer(ANN), crowded)
       await crowded.edge.revoke([digestOf(ANN)])
-      await eventually(() => streams.every((each) => each.hasEnded()))
+      await eventually(() => stream.hasEnded())
       expect(theirs.hasEnded()).toBe(false)
     } finally {
       await crowded.close()
+      onLoopback.closeAllConnections()
+      onLoopback.close()
     }
   },
 )
+
+/** Opens an event stream at an edge. Resolves once it is answered. */
+async function openEvents(headers: Headers, at: EdgeLab): Promise<Opened> {
+  const all = { host: HOST, accept: 'text/event-stream', ...headers }
+  const outgoing = request({ host: '127.0.0.1', port: at.edge.port, headers: all })
+  let hasEnded = false
+  outgoing.once('error', () => undefined).once('close', () => (hasEnded = true))
+  const answered = new Promise<number>((resolve) =>
+    outgoing.once('response', (answer) => {
+      answer.resume().once('error', () => undefined)
+      resolve(answer.statusCode ?? 0)
+    }),
+  )
+  outgoing.end()
+  expect(await answered).toBe(200)
+  const end = { hasEnded: () => hasEnded, close: () => outgoing.destroy() }
+  opened.push(end)
+  return end
+}
 
 test('what was revoked while no agent ran ends when the next one opens the edge', async () => {
   const [own, theirs] = [await openSocket(bearer(ANN)), await openSocket(bearer(BEN))]
