@@ -249,7 +249,7 @@ describe('a deployment', () => {
 s3 = boto3.client('s3')
 for name in [each['Name'] for each in s3.list_buckets()['Buckets']]:
     for item in s3.list_objects_v2(Bucket=name)['Contents']:
-        if not item['Key'].endswith('.zip'): print(s3.get_object(Bucket=name, Key=item['Key'])['Body'].read().decode())
+        if not item['Key'].endswith('.zip'): print(s3.get_object(Bucket=name, Key=item['Key'])['Body'].read().decode(errors='replace'))
 `)
     expect(bucket).toContain('RestLambdaFunction')
     const { secrets: kept } = await emulator.inventory()

@@ -32,7 +32,7 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
 
 /**
  * Removes the files of /run, which every boot must do (FHS 3.0, 3.15), and keeps the directories of packages. A package makes its own directory
- * when it is installed, and its programs do not start without it. Below those, removes directories that had files: they are state of programs,
+ * when it is installed, and its programs do not start without it. Below those, removes directories that had files. They are state of programs,
  * such as /run/crun/<container>, by which an engine takes a container of the last run for a present one. Looks at 10,000 entries down to 16
  * levels. Leaves files that the disk has no space to remove.
  */

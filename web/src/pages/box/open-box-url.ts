@@ -9,12 +9,12 @@ import { tell, tellError } from '../../ui/toasts.tsx'
  */
 export async function openBoxUrl({ project, name, url_settings }: Box, url: string): Promise<void> {
   if (url_settings.auth === 'public') return openTab(url)
-  const lead = openTabEarly()
+  const openIn = openTabEarly()
   const ticket = await api()
     .call('createUrlTicket', { path: { project, name }, body: { url } })
     .catch((error: unknown) => {
       tellError(error)
       return { url }
     })
-  if (!lead(ticket.url ?? url)) tell('The browser blocked the new tab. Allow pop-ups for this page.')
+  if (!openIn(ticket.url ?? url)) tell('The browser blocked the new tab. Allow pop-ups for this page.')
 }
