@@ -70,7 +70,7 @@ export function MoreOptions({ project }: { project: string }) {
   )
 }
 
-/** Asks for limits of network and disk. Empty: unlimited. */
+/** Asks for limits of network and disk. Empty: the default of the deployment. */
 export function LimitFields({ config }: { config?: Box['config'] }) {
   return (
     <div className="grid gap-4 sm:grid-cols-3">
@@ -82,7 +82,7 @@ export function LimitFields({ config }: { config?: Box['config'] }) {
           type="number"
           min="1"
           step="1"
-          placeholder="unlimited"
+          placeholder="default"
           defaultValue={config?.[name] ?? ''}
         />
       ))}
