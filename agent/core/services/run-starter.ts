@@ -51,7 +51,7 @@ export interface RunStarter {
 
 /** Serializes the starts in each box, so that no two runs choose the same port. */
 export function createRunStarter(deps: RunStarterDeps): RunStarter {
-  const { store, runtime, clock, outputs, forks, logger } = deps
+  const { store, runtime, clock, outputs, logger } = deps
   const boxes = createKeyedLock()
   const lines = createLineBudget({ now: () => clock.now() })
   const writeEnd: RunStarter['writeEnd'] = async (key, { instance, run, end }) => {
@@ -76,18 +76,6 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const next = bumped(withNewRun(record, { slot, isFresh, port, boxSince: box.observed.since, now }), now)
       return (await store.services.replace(next)) ? next : null
     })
-  // Records the identity before the command starts: a crash in between makes another one that nothing has read.
-  const startFork = async (box: BoxRecord, instance: InstanceRecord, { boxId, name }: ServiceKey): Promise<void> => {
-    const { fork } = instance
-    if (fork === null) return
-    const { hasIdentity = hasRun(instance) } = fork
-    await forks.start(box, fork, { isNew: !hasIdentity })
-    while (!hasIdentity) {
-      const record = await store.services.get(boxId, name)
-      const next = record === null ? null : withIdentity(record, fork.boxId)
-      if (next === null || next === record || (await store.services.replace(bumped(next, clock.now())))) return
-    }
-  }
   return {
     writeEnd,
     start: async (start, onChange) => {
@@ -104,7 +92,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const { command } = instance.spec
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
-        if (instance.fork !== null) await startFork(box, instance, record)
+        await startFork(deps, box, { instance, key: record })
         if (isMoved || instance.fork !== null) await trySettle(deps, box.id)
         const { detached: exec } = await runtime.execDetached(host.id, execId, {
           ...task,
@@ -121,6 +109,26 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
         return null
       }
     },
+  }
+}
+
+/**
+ * Starts the fork of a version, if it has one. Records its identity before the command starts: after a crash in between it gets another one,
+ * which replaces an identity that nothing has read.
+ */
+async function startFork(
+  { store, forks, clock }: RunStarterDeps,
+  box: BoxRecord,
+  { instance, key }: { instance: InstanceRecord; key: ServiceKey },
+): Promise<void> {
+  const { fork } = instance
+  if (fork === null) return
+  const { hasIdentity = hasRun(instance) } = fork
+  await forks.start(box, fork, { isNew: !hasIdentity })
+  while (!hasIdentity) {
+    const record = await store.services.get(key.boxId, key.name)
+    const next = record === null ? null : withIdentity(record, fork.boxId)
+    if (next === null || next === record || (await store.services.replace(bumped(next, clock.now())))) return
   }
 }
 

@@ -107,19 +107,13 @@ async function showForm(deps: SignInPagesDeps, page: PageRequest): Promise<HttpR
   const form = formOf(query, address)
   const code = await codeByTicket(deps, page, form)
   if (code !== null)
-    return { ...toSession(form.host, code, address, { 'set-cookie': ticketCookie(null, 0) }), status: 303 }
+    return { ...redirectTo(sessionUrl(form.host, code, address), { 'set-cookie': ticketCookie(null, 0) }), status: 303 }
   await signIn.checkHost(form.host)
   return formPage(200, { ...form, fault: null }, address)
 }
 
-function toSession(
-  host: string,
-  code: string,
-  address: EdgeAddress,
-  headers: Record<string, string> = {},
-): ReturnType<typeof redirectTo> {
-  const location = `${urlOf(host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
-  return redirectTo(location, headers)
+function sessionUrl(host: string, code: string, address: EdgeAddress): string {
+  return `${urlOf(host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
 }
 
 async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
@@ -140,7 +134,7 @@ async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: Page
     const token = fields.get('token')?.trim() ?? ''
     const { code, tokenId, name } = await signIn.begin(token, { ...form, clientAddress })
     logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 303 })
-    return { ...toSession(form.host, code, address), status: 303 }
+    return { ...redirectTo(sessionUrl(form.host, code, address)), status: 303 }
   } catch (error) {
     const fault = asServiceError(error)
     if (!isAccessFault(fault)) throw error

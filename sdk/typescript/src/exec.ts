@@ -202,10 +202,7 @@ export async function* followExec(caller: Caller, follow: ExecFollow): AsyncGene
     const bytes = bytesOf(page.data)
     // Otherwise the same bytes would repeat forever.
     if (!Number.isSafeInteger(page.next_offset) || page.next_offset < offset + bytes.length)
-      throw unexpectedAnswer(
-        200,
-        `The service sent ${bytes.length} bytes from offset ${offset}, and a next offset that does not match.`,
-      )
+      throw unexpectedAnswer(200, `The service sent a wrong next offset after ${bytes.length} bytes from ${offset}.`)
     if (page.truncated) follow.onMissing?.(stream, page.offset - offset)
     if (bytes.length > 0) {
       paces[stream].reset()

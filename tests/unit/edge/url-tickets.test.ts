@@ -79,7 +79,7 @@ class Browser {
       const answer = decision === null ? await ask(url, { cookie }) : answerOf(decision)
       for (const each of cookiesOf(answer)) this.#keep(url.hostname, each)
       const { location } = answer.headers
-      if (typeof location !== 'string') return answer as HttpResponse
+      if (typeof location !== 'string') return answer
       url = new URL(location)
     }
     throw new Error('there is no end to the redirects')

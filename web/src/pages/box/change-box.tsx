@@ -26,10 +26,9 @@ export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; c
 }
 
 function ChangeForm({ box, close }: { box: Box; close(): void }) {
-  const { project, name, config, tags, url_settings: url } = box
+  const { project, name, config, tags } = box
   const queries = useQueryClient()
   const before = settingsOfBox(box)
-  const variables = editableVariables(box.environment)
   const update = useMutation({
     mutationFn: (body: typeof before) => api().call('updateBox', { path: { project, name }, body }),
     // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
@@ -48,28 +47,46 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
       close={close}
       send={(form) => update.mutate(settingsOfForm(form, box))}
     >
-      <div className="grid gap-4 sm:grid-cols-3">
-        <TextField
-          label="CPU"
-          name="cpus"
-          type="number"
-          min="0.01"
-          step="any"
-          required
-          autoFocus
-          defaultValue={config.cpus}
-        />
-        <TextField label="Memory in MiB" name="ram_mb" type="number" min="1" required defaultValue={config.ram_mb} />
-        <TextField
-          label="Disk in GiB"
-          name="storage_gb"
-          type="number"
-          min="0.01"
-          step="any"
-          required
-          defaultValue={config.storage_gb}
-        />
-      </div>
+      <SizeFields config={config} />
+      <UseFields box={box} />
+      <LimitFields config={config} />
+      <TagsField name="tags" tags={tags} />
+    </Form>
+  )
+}
+
+function SizeFields({ config }: { config: Box['config'] }) {
+  return (
+    <div className="grid gap-4 sm:grid-cols-3">
+      <TextField
+        label="CPU"
+        name="cpus"
+        type="number"
+        min="0.01"
+        step="any"
+        required
+        autoFocus
+        defaultValue={config.cpus}
+      />
+      <TextField label="Memory in MiB" name="ram_mb" type="number" min="1" required defaultValue={config.ram_mb} />
+      <TextField
+        label="Disk in GiB"
+        name="storage_gb"
+        type="number"
+        min="0.01"
+        step="any"
+        required
+        defaultValue={config.storage_gb}
+      />
+    </div>
+  )
+}
+
+/** Asks for environment, sleep and wake. */
+function UseFields({ box: { environment, url_settings: url } }: { box: Box }) {
+  const variables = editableVariables(environment)
+  return (
+    <>
       <TextAreaField
         label="Environment"
         name="env"
@@ -102,8 +119,6 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
           className="sm:mt-6"
         />
       </div>
-      <LimitFields config={config} />
-      <TagsField name="tags" tags={tags} />
-    </Form>
+    </>
   )
 }
