@@ -216,8 +216,9 @@ describe('odds', () => {
   })
 
   test('a dialog without a field never has the focus at what closes it', async () => {
-    await visitor.open('/boxes/yard/one', 'yard/one')
-    await user.page.locator('a[href^="http"]').first().click()
+    await visitor.open('/boxes/yard/one/snapshots', 'Timeline')
+    await button('More actions for good').click()
+    await user.page.getByRole('menuitem', { name: 'Delete good', exact: true }).click()
     await dialog().waitFor()
     await eventually(async () => (await dialog().locator(':focus').count()) > 0)
     expect(await isFocused(dialog().getByRole('button', { name: 'Close' }))).toBe(false)

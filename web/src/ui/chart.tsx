@@ -91,7 +91,8 @@ function optionsOf(
 ): UPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
-  const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+  const font = `12px ${getComputedStyle(document.body).fontFamily}`
+  const axis = { font, stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   return {
     width,
     height: HEIGHT_PX,

@@ -49,7 +49,7 @@ export function useTitle(title: string): void {
 export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section aria-label={title} data-panel className="rounded-lg border border-line bg-panel">
-      <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-2.5">
+      <div className="flex min-h-11.5 flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-2">
         <h2 className="font-semibold">{title}</h2>
         {actions}
       </div>
