@@ -85,8 +85,8 @@ function scratchPrefix(): string {
 }
 
 /**
- * Removes files that killed backups of this host left in a directory, since they hold keys. Leaves files of such a name from other users,
- * who could have this follow a link.
+ * Removes files that killed backups of this host left in a directory, since they hold keys. Leaves files with such names that belong to
+ * other users. They could be links to another file.
  */
 function removeAbandoned(directory: string): void {
   const prefix = scratchPrefix()

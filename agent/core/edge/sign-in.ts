@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Tickets } from '../access/tickets.ts'
+import type { Redeemed, Tickets } from '../access/tickets.ts'
 import type { Access, VerifiedToken } from './access.ts'
 import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants } from './grants.ts'
@@ -63,6 +63,17 @@ export function visitOf(host: string, target: string): { operationId: string; ta
 /** Creates the sign-in. Codes are in memory: sign-ins under way do not survive the process. */
 export function createSignIn(deps: SignInDeps): SignIn {
   const { access, grants, codes, tickets, failedAuth } = deps
+  // Null for a ticket that is unknown, used, expired or for another request, which counts as a failure.
+  const redeemed = (clientAddress: string, redeem: () => Redeemed): Redeemed | null => {
+    failedAuth.check(clientAddress)
+    try {
+      return redeem()
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.status === 401)) throw error
+      failedAuth.countFailure(clientAddress)
+      return null
+    }
+  }
   return {
     checkHost: async (host) => {
       await findTarget(deps, host)
@@ -80,35 +91,20 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (signedIn === null || signedIn.host !== host || signedIn.nonceDigest !== nonceDigest) return null
       return { ...(await grants.beginSession(host, signedIn)), target: signedIn.target }
     },
-    mayVisit: (ticket, { host, target, clientAddress }) => {
-      failedAuth.check(clientAddress)
-      const found = tried(() => tickets.check(ticket, visitOf(host, target)))
-      if (found === null) failedAuth.countFailure(clientAddress)
-      return found !== null
-    },
+    mayVisit: (ticket, { host, target, clientAddress }) =>
+      redeemed(clientAddress, () => tickets.check(ticket, visitOf(host, target))) !== null,
     visit: async (ticket, { host, nonceDigest, target, clientAddress }) => {
-      failedAuth.check(clientAddress)
-      const found = tried(() => {
-        const redeemed = tickets.check(ticket, visitOf(host, target))
+      const found = redeemed(clientAddress, () => {
+        const valid = tickets.check(ticket, visitOf(host, target))
         tickets.take(ticket)
-        return redeemed
+        return valid
       })
-      if (found === null) failedAuth.countFailure(clientAddress)
-      const known = found === null ? null : await deps.hosts.lookup(host)
-      if (found === null || known === null || known.box.id !== found.boxId) return null
+      if (found === null) return null
+      const known = await deps.hosts.lookup(host)
+      if (known === null || known.box.id !== found.boxId) return null
       const { project } = known.box
       const { tokenId, tokenName: name, expiresAt } = found.caller
       return { code: codes.issue({ tokenId, expiresAt, project, host, nonceDigest, target }), tokenId, name }
     },
-  }
-}
-
-/** Returns null for a ticket that is unknown, used, expired or for another request. */
-function tried<T>(redeem: () => T): T | null {
-  try {
-    return redeem()
-  } catch (error) {
-    if (error instanceof ServiceError && error.status === 401) return null
-    throw error
   }
 }

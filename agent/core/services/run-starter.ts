@@ -60,12 +60,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
     const { exitCode, signal, outOfMemory, oomKills, endedAt } = known
     const kills = oomKills === undefined ? {} : { oomKills }
     const runEnd: RunEnd = { exitCode, signal, outOfMemory, ...kills, endedAt, logBytes }
-    for (;;) {
-      const record = await store.services.get(key.boxId, key.name)
-      if (record === null) return
-      const next = withEnd(record, run.execId, runEnd)
-      if (next === record || (await store.services.replace(bumped(next, clock.now())))) return
-    }
+    await editService(deps, key, (record) => withEnd(record, run.execId, runEnd))
   }
   // Records the run before it is started: after a crash the next process finds it, and starts no second one beside it.
   const recordRun = ({ record, box, slot, isFresh }: Start): Promise<ServiceRecord | null> =>
@@ -125,9 +120,18 @@ async function startFork(
   if (fork === null) return
   const { hasIdentity = hasRun(instance) } = fork
   await forks.start(box, fork, { isNew: !hasIdentity })
-  while (!hasIdentity) {
-    const record = await store.services.get(key.boxId, key.name)
-    const next = record === null ? null : withIdentity(record, fork.boxId)
+  if (!hasIdentity) await editService({ store, clock }, key, (record) => withIdentity(record, fork.boxId))
+}
+
+/** Edits the record of a service, unless it is gone, or `edit` returns it unchanged. Tries again if other changes come in between. */
+async function editService(
+  { store, clock }: Pick<RunStarterDeps, 'store' | 'clock'>,
+  { boxId, name }: ServiceKey,
+  edit: (record: ServiceRecord) => ServiceRecord,
+): Promise<void> {
+  for (;;) {
+    const record = await store.services.get(boxId, name)
+    const next = record === null ? null : edit(record)
     if (next === null || next === record || (await store.services.replace(bumped(next, clock.now())))) return
   }
 }

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { refusal } from '../../../shared/refusals.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { type RawEntry, readEntries, removeFile } from '../../lib/syscalls/directories.ts'
-import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, rawBytesOf, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import {
   AT,
@@ -58,7 +58,7 @@ interface Clearing {
 
 /** Clears the last directory of a path. Resolves to true if it had files, itself or below. */
 async function clearDirectory(parentFd: number, path: readonly string[], clearing: Clearing): Promise<boolean> {
-  const fd = openBelow(parentFd, bytesOf(path.at(-1)), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+  const fd = openBelow(parentFd, rawBytesOf(path.at(-1) ?? ''), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
   try {
     const directories: string[] = []
     let hadFiles = false
@@ -91,20 +91,16 @@ function isKept([, first, ...rest]: readonly string[]): boolean {
 /** Removes a directory that has only directories. Leaves it if it has anything else. */
 function removeDirectories(parentFd: number, name: string, clearing: Clearing): void {
   try {
-    const fd = openBelow(parentFd, bytesOf(name), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
+    const fd = openBelow(parentFd, rawBytesOf(name), { flags: O.RDONLY | O.DIRECTORY, resolve: STRICT })
     try {
       for (const entry of [...entriesIn(fd, clearing)]) removeDirectories(fd, entry.name, clearing)
     } finally {
       closeFd(fd)
     }
-    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+    removeAt(parentFd, rawBytesOf(name), AT.REMOVEDIR)
   } catch (error) {
     if (!isErrno(error, 'ENOTEMPTY', 'EBUSY', ...ABSENT, ...FULL)) throw error
   }
-}
-
-function bytesOf(name = ''): Buffer {
-  return Buffer.from(`${name}\0`, 'latin1')
 }
 
 /** Yields the entries of a directory, up to the number left to look at. */

@@ -1,13 +1,13 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { linkAt, type RawEntry, readEntries, symlinkAt } from '../../lib/syscalls/directories.ts'
-import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, rawBytesOf } from '../../lib/syscalls/files.ts'
 import { changeModeOfPath, changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/metadata.ts'
 import { readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/task.ts'
 import { copyAttributes } from './attributes.ts'
 import { type CopySource, copyFacts, copyNamedFile, fileTimeOf, type Turns } from './copying.ts'
 import { kindOf } from './facts.ts'
-import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
+import { pathInvalid, type RawPath } from './paths.ts'
 import { openName, reopenDirectory, withFd } from './resolve.ts'
 
 export interface TreeCopy {

@@ -1,13 +1,13 @@
 import { changeOwner, closeFd, controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { changeMode } from '../../lib/syscalls/directories.ts'
-import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { O, openBelow, RESOLVE, rawBytesOf } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { setModified } from '../../lib/syscalls/metadata.ts'
 import { seekData, seekEnd, truncateFd } from '../../lib/syscalls/sparse.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/task.ts'
 import { copyAttributes } from './attributes.ts'
-import { type RawPath, rawBytesOf } from './paths.ts'
+import { type RawPath } from './paths.ts'
 import { reopenFile, withFd } from './resolve.ts'
 
 /** A regular file of a snapshot. */

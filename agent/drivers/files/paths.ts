@@ -18,11 +18,6 @@ export function rawOf(bytes: Uint8Array): RawPath {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
-/** Converts a raw path to the zero-terminated bytes of a system call. */
-export function rawBytesOf(raw: RawPath): Buffer {
-  return Buffer.from(`${raw}\0`, 'latin1')
-}
-
 /** Converts a raw path to text for a client. */
 export function showPath(raw: RawPath): string {
   return Buffer.from(raw, 'latin1').toString('utf8')

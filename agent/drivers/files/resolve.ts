@@ -1,10 +1,10 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { O, openBelow, RESOLVE, rawBytesOf } from '../../lib/syscalls/files.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import { DISK, diskOf, type FileStat, readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { factsOf, kindOf } from './facts.ts'
-import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
+import { pathInvalid, type RawPath } from './paths.ts'
 import type { FileView } from './views.ts'
 
 /**

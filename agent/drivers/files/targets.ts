@@ -1,10 +1,10 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, rawBytesOf, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import { type FileStat, readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import { kindOf } from './facts.ts'
-import { isADirectory, pathInvalid, type RawPath, rawBytesOf, splitPath } from './paths.ts'
+import { isADirectory, pathInvalid, type RawPath, splitPath } from './paths.ts'
 import { checkWritableMount, openDirectoryPath, openName, withFd } from './resolve.ts'
 import { asBoxRoot, type FileView } from './views.ts'
 

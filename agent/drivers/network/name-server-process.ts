@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { tryReadText } from '../../lib/disk/file-text.ts'
+import { namespaceOf } from '../../lib/mounts/namespace.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { startProgram } from '../../lib/syscalls/spawn.ts'
 import { inBoxesUnit } from '../host/boxes-unit.ts'
@@ -112,7 +113,7 @@ export function removeStaleFiles(files: NameServerFiles, kept: readonly ServerId
  */
 export function isListening(pid: number, address: string): boolean {
   // The table of the host may be long.
-  if (tryReadLink(`/proc/${pid}/ns/net`) === fs.readlinkSync('/proc/self/ns/net')) return false
+  if (namespaceOf(String(pid), 'net') === namespaceOf('self', 'net')) return false
   const octets = address.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'))
   const local = `${octets.toReversed().join('').toUpperCase()}:0035`
   return tryReadText(`/proc/${pid}/net/tcp`).includes(` ${local} 00000000:0000 0A `)
@@ -194,14 +195,6 @@ function idBaseOf(pid: number): number | null {
   const map = tryReadText(`/proc/${pid}/uid_map`)
   const idBase = Number(map.trim().split(/\s+/)[1] ?? 0)
   return isMappedTo(map, { idBase, ids: 2 }) ? idBase : null
-}
-
-function tryReadLink(path: string): string | null {
-  try {
-    return fs.readlinkSync(path)
-  } catch {
-    return null
-  }
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

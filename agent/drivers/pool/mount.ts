@@ -42,8 +42,8 @@ export async function mountPoolDevice({ source, target, imagePath, logger }: Poo
 }
 
 /**
- * Returns the mount options of a pool on a host with so many CPUs. Kernel threads compress, decompress and check the data of boxes, outside
- * of the limits of the boxes. Each kind of work gets half of the CPUs. Pure.
+ * Returns the mount options of a pool on a host with so many CPUs. Kernel threads compress, decompress and check the data of boxes. The
+ * limits of boxes do not apply to these threads. Each kind of work gets half of the CPUs. Pure.
  *
  * The kernel does not charge that work to a cgroup, and cannot forbid it. Root of a box may choose a slower compression for a directory
  * (the attribute `btrfs.compression`, whose name no filter of system calls can see). The pool's own compression costs about the same. With

@@ -1,7 +1,7 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { O, openBelow, RESOLVE, rawBytesOf } from '../../lib/syscalls/files.ts'
 import { type FileStat, readLinkAt, statAt, statFd } from '../../lib/syscalls/stat.ts'
-import { type RawPath, rawBytesOf } from '../files/paths.ts'
+import { type RawPath } from '../files/paths.ts'
 
 /** Reads entries of a tree that does not change. Never follows a link. */
 export interface TreeReader {

@@ -1,5 +1,5 @@
 import { CLONE, closeFd, enterNamespace } from '../syscalls/descriptors.ts'
-import { makeDirectoryAt, O, openBelow, RESOLVE, readFileMount } from '../syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, rawBytesOf, readFileMount } from '../syscalls/files.ts'
 import { isErrno } from '../syscalls/libc.ts'
 import { AT, attachMountTo, cloneMount, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
 import { enterDirectory, setFileOwner } from '../syscalls/threads.ts'
@@ -116,11 +116,11 @@ function locate(rootFd: number, { path }: LocateTask): NamespaceOutcome {
 }
 
 // Unmounts by the name in its open parent directory. A mount point cannot be renamed, and renames above do not matter. An open descriptor
-// of the mount itself would make it busy.
+// of the mount keeps it busy, so this holds none.
 function unmountAt(rootFd: number, { path, mountId }: UnmountTask): NamespaceOutcome {
   const cut = path.lastIndexOf('/')
-  const name = bytesOf(path.slice(cut + 1))
-  const parentFd = tryOpen(rootFd, bytesOf(path.slice(0, cut) || '/'))
+  const name = rawBytesOf(path.slice(cut + 1))
+  const parentFd = tryOpen(rootFd, rawBytesOf(path.slice(0, cut) || '/'))
   if (parentFd === null) return { end: 'moved' }
   try {
     if (!isMount(parentFd, name, mountId)) return { end: 'moved' }
@@ -193,10 +193,6 @@ function tryOpen(rootFd: number, path: string | Buffer): number | null {
     if (isErrno(error, ...PATH_FAULTS)) return null
     throw error
   }
-}
-
-function bytesOf(path: string): Buffer {
-  return Buffer.from(`${path}\0`, 'latin1')
 }
 
 /** Mounts over files and directories of the namespace, in order, and takes away such mounts. */

@@ -5,9 +5,9 @@ import fs from 'node:fs'
  * capabilities we lack), with kthreadd, or else with our parent. Returns false if none is readable.
  */
 export function isPrivateMountNamespace(): boolean {
-  const own = namespaceOf('self')
+  const own = namespaceOf('self', 'mnt')
   for (const pid of ['1', isKernelThread('2') ? '2' : null, String(process.ppid)]) {
-    const other = pid === null ? null : namespaceOf(pid)
+    const other = pid === null ? null : namespaceOf(pid, 'mnt')
     if (other !== null) return own !== other
   }
   return false
@@ -19,9 +19,10 @@ export function assertPrivateMountNamespace(): void {
   throw new Error('The agent needs its own mount namespace. Start it with `unshare --mount --propagation slave`.')
 }
 
-function namespaceOf(pid: string): string | null {
+/** Returns the identity of a process's namespace. Null if it is unreadable, or the process has ended. */
+export function namespaceOf(pid: string, kind: 'mnt' | 'net'): string | null {
   try {
-    return fs.readlinkSync(`/proc/${pid}/ns/mnt`)
+    return fs.readlinkSync(`/proc/${pid}/ns/${kind}`)
   } catch {
     return null
   }

@@ -1,4 +1,4 @@
-import { removeAt } from './files.ts'
+import { rawBytesOf, removeAt } from './files.ts'
 import { checked, isErrno, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
@@ -23,7 +23,7 @@ export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
 export function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
   if (isDirectory === true) return false
   try {
-    removeAt(fd, Buffer.from(`${name}\0`, 'latin1'))
+    removeAt(fd, rawBytesOf(name))
   } catch (error) {
     if (isErrno(error, 'EISDIR')) return false
     if (!isErrno(error, 'ENOENT')) throw error

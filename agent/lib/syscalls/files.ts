@@ -25,6 +25,11 @@ export function openBelow(directoryFd: number, path: string | Buffer, request: O
   return retried(open, 'EINTR', 'EAGAIN')
 }
 
+/** Returns the bytes of a path or name for a system call, with the final zero. `raw` holds them as latin1. */
+export function rawBytesOf(raw: string): Buffer {
+  return Buffer.from(`${raw}\0`, 'latin1')
+}
+
 /** Makes the directory `name`, a string or bytes that end with a zero, in `directoryFd`. */
 export function makeDirectoryAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mkdirat()(directoryFd, name, mode), 'mkdirat', name)

@@ -1,3 +1,4 @@
+import { rawBytesOf } from './files.ts'
 import { checked, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
@@ -38,25 +39,20 @@ export function listAttributes(fd: number): string[] {
 
 /** Reads an attribute of at most 64 KiB. The buffer is valid until the next call. ENODATA if the file has no such attribute. */
 export function readAttribute(fd: number, name: string): Buffer {
-  return VALUE.subarray(0, checked(getxattr()(pathOf(fd), bytesOf(name), VALUE, VALUE.length), 'getxattr'))
+  return VALUE.subarray(0, checked(getxattr()(pathOf(fd), rawBytesOf(name), VALUE, VALUE.length), 'getxattr'))
 }
 
 export function writeAttribute(fd: number, name: string, value: Buffer): void {
-  checked(setxattr()(pathOf(fd), bytesOf(name), value, value.length, 0), 'setxattr')
+  checked(setxattr()(pathOf(fd), rawBytesOf(name), value, value.length, 0), 'setxattr')
 }
 
 export function removeAttribute(fd: number, name: string): void {
-  checked(removexattr()(pathOf(fd), bytesOf(name)), 'removexattr')
+  checked(removexattr()(pathOf(fd), rawBytesOf(name)), 'removexattr')
 }
 
 // The calls that take a descriptor refuse one with O_PATH. Without it a FIFO would block, and a file with a lease would refuse.
 function pathOf(fd: number): string {
   return `/proc/self/fd/${fd}`
-}
-
-// Names are arbitrary bytes, held as latin1.
-function bytesOf(name: string): Buffer {
-  return Buffer.from(`${name}\0`, 'latin1')
 }
 
 const UTIME_OMIT = 0x3ffffffen

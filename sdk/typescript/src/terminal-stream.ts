@@ -36,8 +36,8 @@ export type Resume = (
 ) => AsyncGenerator<OutputPiece, ExecEnd>
 
 /**
- * Handles a lost socket. A function resumes the stream, null makes the loss an error, and `anew` also discards output that was not read
- * yet.
+ * Decides what happens when a socket is lost. A function resumes the stream. Null ends the stream with an error. `anew` does the same, and
+ * after an overflow it discards output that the caller has not read.
  */
 export type Loss = Resume | 'anew' | null
 

@@ -277,7 +277,10 @@ describe('behind a front that cannot stream', () => {
     const refused = await fresh()
       .writeFile('/root/once', stream())
       .catch((error: unknown) => error)
-    expect(refused).toMatchObject({ code: 'body_too_large', message: expect.stringContaining('a function that creates') })
+    expect(refused).toMatchObject({
+      code: 'body_too_large',
+      message: expect.stringContaining('a function that creates'),
+    })
     expect(await fresh().writeFile('/root/once', ReadableStream.from([piece]))).toMatchObject({ size_bytes: 262_144 })
 
     const bases = createBoxyard({ url: plain.url, token: service.adminToken })

@@ -49,7 +49,7 @@ async function start(): Promise<ServiceRecord> {
   return record
 }
 
-test('a fork gets its identity once, whatever the runs that are kept tell of their ends', async () => {
+test('a fork gets its identity once, even if the record keeps only runs without a known end', async () => {
   for (let run = 0; run < RUNS_KEPT + 2; run++) await start()
   const { preview } = await start()
   expect(preview?.runs.map(({ end }) => [end?.exitCode, end?.signal])).toEqual(

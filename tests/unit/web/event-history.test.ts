@@ -63,13 +63,13 @@ test('what comes live is on top, each event once', () => {
 
 test('a filter selects by kind and project', () => {
   const event = eventAt(NOW, 'a')
-  expect(isSelected({ project: '', kind: '' }, event)).toBe(true)
-  expect(isSelected({ project: 'yard', kind: 'box' }, event)).toBe(true)
-  expect(isSelected({ project: 'other', kind: '' }, event)).toBe(false)
-  expect(isSelected({ project: '', kind: 'bo' }, event)).toBe(false)
+  expect(isSelected({ project: '', kind: '', box: '' }, event)).toBe(true)
+  expect(isSelected({ project: 'yard', kind: 'box', box: '' }, event)).toBe(true)
+  expect(isSelected({ project: 'other', kind: '', box: '' }, event)).toBe(false)
+  expect(isSelected({ project: '', kind: 'bo', box: '' }, event)).toBe(false)
 })
 
-test('of a box its own events are selected, those of what it has, and of volumes in it', () => {
+test('a filter selects the events of a box, of its snapshots and services, and of volumes attached to it', () => {
   const filter = { project: 'yard', kind: '', box: 'web' }
   const of = (type: string, path: string, data = {}) =>
     isSelected(filter, { type, project: 'yard', resource: `/v1/projects/yard/${path}`, data })

@@ -17,14 +17,14 @@ export interface EventFilter {
   project: string
   /** The first part of a type, such as `box`. */
   kind: string
-  /** A box of the project, with its snapshots, services and volumes. Default: all. */
-  box?: string
+  /** A box of the project, with its snapshots, services and volumes. */
+  box: string
 }
 
 /** Past events, newest first, a page at a time. */
 export const eventHistoryQuery = (filter: EventFilter) =>
   infiniteQueryOptions({
-    queryKey: ['events', filter.project, filter.kind, filter.box ?? ''],
+    queryKey: ['events', filter.project, filter.kind, filter.box],
     queryFn: ({ pageParam: before, signal }) => {
       const path = { project: filter.project || ALL_PROJECTS }
       const type = typesOf(filter)
@@ -116,7 +116,7 @@ export function isSelected(
   if (project !== '' && event.project !== project) return false
   if (kind !== '' && !type.startsWith(`${kind}.`)) return false
   const path = `/v1/projects/${project}/boxes/${box}`
-  return box === undefined || resource === path || resource.startsWith(`${path}/`) || isOfVolumeIn(box, type, data)
+  return box === '' || resource === path || resource.startsWith(`${path}/`) || isOfVolumeIn(box, type, data)
 }
 
 function isOfVolumeIn(box: string, type: string, data: BoxyardEvent['data']): boolean {
@@ -125,7 +125,7 @@ function isOfVolumeIn(box: string, type: string, data: BoxyardEvent['data']): bo
 
 function typesOf({ kind, box }: EventFilter): { type?: string[] } {
   if (kind !== '') return { type: [`${kind}.*`] }
-  return box === undefined ? {} : { type: ['box.*', 'snapshot.*', 'service.*', ...ATTACHMENTS] }
+  return box === '' ? {} : { type: ['box.*', 'snapshot.*', 'service.*', ...ATTACHMENTS] }
 }
 
 const ATTACHMENTS = ['data.attached', 'data.detached']

@@ -16,7 +16,7 @@ import { eventSentence, withoutSteps } from './event-words.ts'
 /** Returns the past events, newest first, with live ones on top. */
 export function useEvents({ project, kind, box }: EventFilter) {
   const { events: live } = useLive()
-  const filter = useMemo(() => (box === undefined ? { project, kind } : { project, kind, box }), [project, kind, box])
+  const filter = useMemo(() => ({ project, kind, box }), [project, kind, box])
   const history = useInfiniteQuery(eventHistoryQuery(filter))
   const { data, isFetching, refetch, dataUpdatedAt } = history
   const events = useMemo(() => {
@@ -109,7 +109,7 @@ export function EventRow({ event }: { event: BoxyardEvent }) {
   )
 }
 
-const ALL: EventFilter = { project: '', kind: '' }
+const ALL: EventFilter = { project: '', kind: '', box: '' }
 const ICONS: Readonly<Record<string, typeof Activity>> = {
   box: Box,
   data: Database,

@@ -34,7 +34,7 @@ export function EventsPage() {
           ))}
         </FilterSelect>
       </div>
-      <EventPages key={`${project} ${kind}`} filter={{ project, kind }} />
+      <EventPages key={`${project} ${kind}`} filter={{ project, kind, box: '' }} />
     </Page>
   )
 }

@@ -7,6 +7,7 @@ import {
   O,
   openBelow,
   RESOLVE,
+  rawBytesOf,
   removeAt,
   renameBetween,
   writeFd,
@@ -20,7 +21,7 @@ import type { SparseLayout } from '../../../lib/tar/sparse.ts'
 import type { Steps } from '../../../lib/threads/task.ts'
 import { copyAttributes } from '../attributes.ts'
 import { kindOf } from '../facts.ts'
-import { type RawPath, rawBytesOf } from '../paths.ts'
+import { type RawPath } from '../paths.ts'
 import { checkWritableMount, openName, withFd } from '../resolve.ts'
 import type { OpenDirectory } from './directory-cache.ts'
 import { EntryRefusedError } from './refusals.ts'

@@ -1,8 +1,8 @@
 import { closeFd } from '../../../lib/syscalls/descriptors.ts'
-import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../../lib/syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, rawBytesOf } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { statFd } from '../../../lib/syscalls/stat.ts'
-import { type RawPath, rawBytesOf } from '../paths.ts'
+import { type RawPath } from '../paths.ts'
 import { checkWritableMount, reopenDirectory } from '../resolve.ts'
 
 /** A directory to create entries in, open with `O_PATH`. */

@@ -1,9 +1,9 @@
-import { O, openBelow, RESOLVE } from '../../../lib/syscalls/files.ts'
+import { O, openBelow, RESOLVE, rawBytesOf } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { setModified } from '../../../lib/syscalls/metadata.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
 import type { Steps } from '../../../lib/threads/task.ts'
-import { type RawPath, rawBytesOf } from '../paths.ts'
+import { type RawPath } from '../paths.ts'
 import { isReadable, withFd } from '../resolve.ts'
 import { entryTimeOf } from './creating.ts'
 

@@ -3,12 +3,12 @@ import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, TextAreaField, TextField } from '../../ui/field.tsx'
+import { TextAreaField, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { TagsField } from '../../ui/tags-field.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
-import { LimitFields } from '../boxes/box-options.tsx'
+import { LimitFields, SleepFields } from '../boxes/box-options.tsx'
 import { editableVariables, settingsOfBox, settingsOfForm } from './box-settings.ts'
 
 /** Changes the settings of a box, which keeps running. */
@@ -99,26 +99,7 @@ function UseFields({ box: { environment, url_settings: url } }: { box: Box }) {
             : `One variable per line. Not shown, because they have several lines: ${variables.fixed.join(', ')}. They stay unchanged.`
         }
       />
-      <div className="grid gap-4 sm:grid-cols-2">
-        <TextField
-          label="Sleep when idle, in minutes"
-          name="idle_minutes"
-          apiNames={['idle_stop_seconds']}
-          type="number"
-          min="0"
-          step="any"
-          placeholder="never"
-          defaultValue={url.idle_stop_seconds === null ? '' : url.idle_stop_seconds / 60}
-          hint="Stops the box after this time without requests, commands or terminals."
-        />
-        <CheckField
-          label="Wake on request"
-          name="wake"
-          defaultChecked={url.wake}
-          hint="A request to a URL of the box starts it."
-          className="sm:mt-6"
-        />
-      </div>
+      <SleepFields settings={url} />
     </>
   )
 }

@@ -45,28 +45,38 @@ export function MoreOptions({ project }: { project: string }) {
           hint="One variable per line. Every command in the box gets it."
         />
         <MountsField project={project} />
-        <div className="grid gap-4 sm:grid-cols-2">
-          <TextField
-            label="Sleep when idle, in minutes"
-            name="idle_minutes"
-            apiNames={['idle_stop_seconds']}
-            type="number"
-            min="0.1"
-            step="any"
-            placeholder="never"
-            hint="Stops the box after this time without requests, commands or terminals."
-          />
-          <CheckField
-            label="Wake on request"
-            name="wake"
-            hint="A request to a URL of the box starts it."
-            className="sm:mt-6"
-          />
-        </div>
+        <SleepFields />
         <LimitFields />
         <TagsField name="tags" />
       </div>
     </details>
+  )
+}
+
+/** Asks when the box sleeps and wakes. A stored time may be shorter than the form offers for a new box. */
+export function SleepFields({ settings }: { settings?: Box['url_settings'] }) {
+  const seconds = settings?.idle_stop_seconds ?? null
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      <TextField
+        label="Sleep when idle, in minutes"
+        name="idle_minutes"
+        apiNames={['idle_stop_seconds']}
+        type="number"
+        min={settings === undefined ? '0.1' : '0'}
+        step="any"
+        placeholder="never"
+        defaultValue={seconds === null ? '' : seconds / 60}
+        hint="Stops the box after this time without requests, commands or terminals."
+      />
+      <CheckField
+        label="Wake on request"
+        name="wake"
+        defaultChecked={settings?.wake ?? false}
+        hint="A request to a URL of the box starts it."
+        className="sm:mt-6"
+      />
+    </div>
   )
 }
 
