@@ -3,6 +3,7 @@ import { relative } from 'node:path'
 import { TestEnvironment } from 'jest-environment-node'
 import koffi from 'koffi'
 import { processorMsIn, readStatFields } from '../infra/proc-stat.ts'
+import { EVIDENCE, readEvidence } from './helpers/evidence.ts'
 import { findLeftovers, findMounts } from './helpers/leftovers.ts'
 import { WORKER_SERVICE } from './helpers/shared-service.ts'
 import { createWorkerService } from './helpers/worker-service.ts'
@@ -13,10 +14,11 @@ const workerService = createWorkerService()
 /**
  * The environment of a test file, whose path the process bears as its title (infra/jest/watch.mjs). The file fails if it leaves a mount in
  * its worker's namespace, where that is its own (infra/jest/worker.sh), or if the service of the worker does not come to rest. What it
- * starts is not adopted by its process in later files.
+ * starts is not adopted by its process in later files. A failed test also shows what helpers noted (tests/helpers/evidence.ts).
  */
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null
+  #evidence = []
   #file
   #cpuMs = cpuMs()
 
@@ -25,11 +27,18 @@ export default class MountWatchingEnvironment extends TestEnvironment {
     this.#file = relative(config.globalConfig.rootDir, context.testPath)
     process.title = `jest ${this.#file}`
     this.global[WORKER_SERVICE] = workerService
+    this.global[EVIDENCE] = this.#evidence
   }
 
   async setup() {
     await super.setup()
     if (process.env.TEST_OWN_MOUNTS === '1') this.#before = new Set(findOwnMounts())
+  }
+
+  async handleTestEvent({ name, error }) {
+    if (!FAILURES.has(name) || !(error?.stack?.length > 0)) return
+    const lines = await readEvidence(this.#evidence)
+    if (lines.length > 0) error.stack += `\n\n${lines.join('\n')}`
   }
 
   async teardown() {
@@ -69,5 +78,6 @@ function findOwnMounts() {
   return findMounts().filter((mount) => !mount.includes('/boxyard-cluster/'))
 }
 
+const FAILURES = new Set(['test_fn_failure', 'hook_failure'])
 const PR_SET_CHILD_SUBREAPER = 36
 const prctl = koffi.load(null).func('int prctl(int, ulong, ulong, ulong, ulong)')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals'
+import { addEvidence } from './evidence.ts'
 import { type FleetOfTests, startFleet } from './fleet/cells.ts'
 import { type Client, createClient } from './front/client.ts'
 import { runtimeOfTests } from './pods/cluster-of-tests.ts'
@@ -55,9 +56,16 @@ function useService<Service extends SharedService>(start: () => Promise<Service 
   beforeAll(async () => {
     started = await start()
   })
+  addEvidence(() => {
+    const lines = started?.logs.filter((line) => COMPLAINT.test(line)).slice(-SHOWN_LINES) ?? []
+    return lines.length === 0 ? [] : ['The last complaints in the log of the service:', ...lines]
+  })
   const client = createClient(
     () => service().url,
     () => service().adminToken,
   )
   return { client, service }
 }
+
+const COMPLAINT = /"level":"(warn|error)"/
+const SHOWN_LINES = 8

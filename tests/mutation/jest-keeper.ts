@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dieWithParent } from '../../infra/commands.ts'
@@ -73,6 +73,8 @@ class KeptProcess {
     const program = [process.execPath, join(import.meta.dirname, 'kept-jest.ts')]
     const [command = '', ...args] = dieWithParent([...NAMESPACES, ...program])
     const files = mkdtempSync(join(tmpdir(), 'lane-'))
+    // The users of boxes have to reach their roots in it.
+    chmodSync(files, 0o755)
     const child = spawn(command, args, {
       cwd,
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page, Request } from 'playwright-core'
+import { addEvidence, type EvidenceSource, lastLines } from '../evidence.ts'
 import { type LaunchedBrowser, launchChromium } from './chromium.ts'
 
 /** A user with a browser without cookies, and one page in it. */
@@ -38,6 +39,7 @@ export function useBrowser(
       // A machine with other work may take long over a page.
       context.setDefaultTimeout(120_000)
       contexts = [context]
+      addEvidence(watchRequests(context))
       const complaints: string[] = []
       context.on('console', (message) => {
         if (/content security policy/i.test(message.text())) complaints.push(message.text())
@@ -47,3 +49,31 @@ export function useBrowser(
     },
   }
 }
+
+/** Returns what a failed test shows of a browser: its pages with their text, requests without an answer, and the last refusals. */
+function watchRequests(context: BrowserContext): EvidenceSource {
+  const open = new Set<Request>()
+  const refusals = lastLines('The last refusals that the browser got:')
+  const tell = (request: Request): string => `${request.method()} ${request.url()}`
+  context.on('request', (request) => open.add(request))
+  context.on('requestfinished', (request) => open.delete(request))
+  context.on('requestfailed', (request) => {
+    open.delete(request)
+    refusals.note(`${tell(request)} ${request.failure()?.errorText}`)
+  })
+  context.on('close', () => open.clear())
+  context.on('response', (response) => {
+    if (response.status() >= 400) refusals.note(`${tell(response.request())} ${response.status()}`)
+  })
+  return async () => {
+    const pages = context.pages().map(async (page) => {
+      const text = await page.locator('body').innerText({ timeout: TEXT_MS })
+      return `The browser shows ${page.url()}:\n${text.slice(0, SHOWN_CHARACTERS)}`
+    })
+    const waiting = [...open].map((request) => `No answer yet: ${tell(request)}`)
+    return [...(await Promise.all(pages)), ...waiting, ...(await refusals.source())]
+  }
+}
+
+const TEXT_MS = 3_000
+const SHOWN_CHARACTERS = 2_000

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dispatcher, request } from 'undici'
+import { addEvidence, lastLines } from '../evidence.ts'
 
 /** An answer of the API, with its JSON parsed. */
 export interface Answer {
@@ -40,6 +41,8 @@ export interface Client {
 
 /** Creates a client of the front at `url`; follows a redirect once, as browsers do. A request fails after `timeoutMs` without a byte. */
 export function createClient(url: () => string, token: () => string, timeoutMs = 60_000): Client {
+  const refusals = lastLines('The last refusals of the service:')
+  addEvidence(refusals.source)
   const call: Client['call'] = async (method, path, options = {}) => {
     const bearer = options.token === undefined ? token() : options.token
     const payload = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
@@ -55,7 +58,9 @@ export function createClient(url: () => string, token: () => string, timeoutMs =
       bodyTimeout: timeoutMs,
     })
     const { location } = answer.headers
-    return readAnswer(answer.statusCode === 307 ? await request(String(location)) : answer)
+    const read = await readAnswer(answer.statusCode === 307 ? await request(String(location)) : answer)
+    if (read.status >= 400) refusals.note(`${method} ${path} ${read.status} ${read.text}`)
+    return read
   }
   const get: Client['get'] = (path, options) => call('GET', path, options)
   return {
