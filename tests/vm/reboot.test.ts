@@ -51,7 +51,7 @@ test('the API answers within twice the time that a boot takes without Boxyard', 
   expect(await machine().run('systemctl --failed --no-legend')).toBe('')
 })
 
-test(`all of ${BOXES} boxes that ran before a reboot run again, with their files`, async () => {
+test(`a reboot gives ${BOXES} boxes their grace, and all that ran run again, with their files`, async () => {
   await noteFirstAnswers(machine())
   const names = Array.from({ length: BOXES }, (_, i) => `box${String(i).padStart(3, '0')}`)
   for (const name of names) {
@@ -65,6 +65,12 @@ test(`all of ${BOXES} boxes that ran before a reboot run again, with their files
   while ((await running()).length < names.length) await new Promise((resolve) => setTimeout(resolve, 1_000))
   const [all] = (await machine().run('cat /proc/uptime')).split(' ')
   expect(await running()).toEqual(names)
+  const stopped = `Stopped ${BOXES} boxes. The service restarts the boxes that were running.`
+  const ofBoot = await machine().run('journalctl -b -1 -o cat -u boxyard-boxes')
+  expect(ofBoot.split('\n')).toEqual(expect.arrayContaining([stopped, expect.stringMatching(/^Stopped boxyard-boxes/)]))
+  expect(ofBoot.indexOf(stopped)).toBeLessThan(ofBoot.lastIndexOf('Stopped boxyard-boxes'))
+  const complaint = "journalctl -b -1 -o cat | grep -iE 'boxyard.*(left-over|remains running)'"
+  expect((await machine().try(complaint)).stdout).toBe('')
   for (const name of names) expect((await client.shell('demo', name, 'cat /root/name')).body.stdout).toBe(`${name}\n`)
   process.stderr.write(
     `${BOXES} boxes: API after ${await firstAnswerOf(machine())} s, all of them run after ${all} s\n`,

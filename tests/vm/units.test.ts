@@ -110,30 +110,5 @@ test('boxes end with their unit, and come back with the agent', async () => {
   await untilServing(machine())
   expect(await machine().until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
   expect(await complaints()).toBe('')
-})
-
-test('a reboot gives boxes their grace, and brings back those that ran', async () => {
-  await machine().reboot()
-  await untilServing(machine())
-  expect(await machine().run('journalctl -b -1 -o cat -u boxyard-boxes')).toMatch(
-    /Stopped 2 boxes\. The service restarts the boxes that were running\.\n(.*\n)*Stopped boxyard-boxes/,
-  )
-  expect(
-    (await machine().try(`journalctl -b -1 -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout,
-  ).toBe('')
-  expect(await machine().until('curl -sS --fail http://site--web--demo.localhost:8081/')).toBe('first')
   expect((await client.shell('demo', 'web', 'cat /db/t')).body.stdout).toBe('row\n')
-})
-
-test('a removal leaves the data alone, and a purge nothing', async () => {
-  await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard')
-  expect(
-    await machine().run('nft list tables; ls -d /run/boxyard/*/ 2>/dev/null; ip -br link | grep -c veth || true'),
-  ).not.toMatch(/boxyard|[1-9]/)
-  expect((await machine().try(`ls ${UNIT}`)).exitCode).not.toBe(0)
-  await machine().run('[ -e /var/lib/boxyard/boxyard.db ]; [ -e /etc/boxyard/boxyard.conf ]')
-  await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y purge boxyard')
-  await machine().run(
-    'for gone in /var/lib/boxyard /var/cache/boxyard /run/boxyard /usr/lib/boxyard /etc/boxyard; do [ ! -e $gone ] || { ls -R $gone | head; exit 1; }; done',
-  )
 })

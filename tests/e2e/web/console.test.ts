@@ -120,11 +120,14 @@ describe('boxes', () => {
     await visitor.choose('one', 'Settings')
     await user.page.getByLabel('Memory in MiB').fill('300')
     await user.page.getByRole('dialog').getByLabel('Tags').fill('team=a\nchanged=yes')
+    // Somebody else changes another setting meanwhile.
+    await client.put(`${BOXES}/one`, { config: { cpus: 0.7 } })
     await visitor.press('Save')
     await visitor.sees('Updated yard/one.')
     const changed = (await client.get(`${BOXES}/one`)).body
-    expect([changed.config.ram_mb, changed.tags, changed.status]).toEqual([
+    expect([changed.config.ram_mb, changed.config.cpus, changed.tags, changed.status]).toEqual([
       300,
+      0.7,
       { team: 'a', changed: 'yes' },
       'running',
     ])

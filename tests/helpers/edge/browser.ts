@@ -50,7 +50,7 @@ export function useBrowser(
   }
 }
 
-/** Returns what a failed test shows of a browser: its pages with their text, requests without an answer, and the last refusals. */
+/** Returns what a failed test shows of an open browser: its pages with their text, requests without an answer, and the last refusals. */
 function watchRequests(context: BrowserContext): EvidenceSource {
   const open = new Set<Request>()
   const refusals = lastLines('The last refusals that the browser got:')
@@ -59,13 +59,17 @@ function watchRequests(context: BrowserContext): EvidenceSource {
   context.on('requestfinished', (request) => open.delete(request))
   context.on('requestfailed', (request) => {
     open.delete(request)
-    refusals.note(`${tell(request)} ${request.failure()?.errorText}`)
+    const cause = request.failure()?.errorText
+    // A page ends its own requests.
+    if (cause !== 'net::ERR_ABORTED') refusals.note(`${tell(request)} ${cause}`)
   })
-  context.on('close', () => open.clear())
+  let isClosed = false
+  context.on('close', () => (isClosed = true))
   context.on('response', (response) => {
     if (response.status() >= 400) refusals.note(`${tell(response.request())} ${response.status()}`)
   })
   return async () => {
+    if (isClosed) return []
     const pages = context.pages().map(async (page) => {
       const text = await page.locator('body').innerText({ timeout: TEXT_MS })
       return `The browser shows ${page.url()}:\n${text.slice(0, SHOWN_CHARACTERS)}`

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, jest, test } from '@jest/globals'
 import { type HttpHandler, jsonResponse } from '../../../shared/http/messages.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { converse, createHttpServers, openConversation } from '../../helpers/front/http-server.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const { start, closeAll } = createHttpServers()
 
@@ -93,24 +94,28 @@ describe('a stream that is sent', () => {
 
   test('is closed when its client leaves in the middle', async () => {
     const { facts, body } = createSource(Number.POSITIVE_INFINITY)
-    const { port } = await start(async () => ({ status: 200, headers: {}, body }))
+    const warn = jest.fn()
+    const serving = { logger: { ...silentLogger, warn } }
+    const { port } = await start(async () => ({ status: 200, headers: {}, body }), { serving })
     const client = openConversation(port)
     client.say(get())
     await eventually(() => facts.pulled > 0)
     client.socket.destroy()
     await eventually(() => facts.closed === 1)
+    await closeAll()
+    expect(warn).not.toHaveBeenCalled()
   })
 
-  test('that throws breaks the connection off, so that it is not taken for whole', async () => {
-    const { url } = await start(async () => ({
-      status: 200,
-      headers: {},
-      body: (async function* () {
-        yield Buffer.from('half')
-        throw new Error('the disk is gone')
-      })(),
-    }))
+  test('that throws breaks the connection off, so that it is not taken for whole, and is logged', async () => {
+    const warn = jest.fn()
+    const halfBody = async function* () {
+      yield Buffer.from('half')
+      throw new Error('the disk is gone')
+    }
+    const serving = { logger: { ...silentLogger, warn } }
+    const { url } = await start(async () => ({ status: 200, headers: {}, body: halfBody() }), { serving })
     await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow()
+    expect(warn.mock.calls).toEqual([['A response was interrupted', { error: new Error('the disk is gone') }]])
   })
 })
 

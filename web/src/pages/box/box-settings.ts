@@ -7,12 +7,50 @@ import { textOf } from '../boxes/form-text.ts'
 import { variableLines, variablesOf } from './services/service-form.ts'
 
 /** Settings of a box that its dialog shows. */
-export type BoxSettings = Required<
-  Pick<CallInput<'updateBox'>['body'], 'config' | 'environment' | 'tags' | 'url_settings'>
->
+interface BoxSettings {
+  config: NonNullable<UpdateBody['config']>
+  environment: Variables
+  tags: Variables
+  url_settings: NonNullable<UpdateBody['url_settings']>
+}
 
-/** Returns the current settings of the box. */
-export function settingsOfBox({ config, environment, tags, url_settings: url }: Box): BoxSettings {
+type UpdateBody = CallInput<'updateBox'>['body']
+type Variables = Record<string, string>
+type Form = Pick<FormValues, 'text' | 'has' | 'all'>
+
+/** Settings to send. The service keeps absent ones. */
+export type BoxChanges = Partial<BoxSettings>
+
+/**
+ * Returns the settings that the user changed in a form that showed the box as `opened`. What somebody else changed since then, also a
+ * single variable or tag, keeps its value of `now`. @throws FieldError
+ */
+export function changesOfForm(form: Form, { opened, now }: { opened: Box; now: Box }): BoxChanges {
+  const [before, after] = [settingsOfBox(opened), settingsOfForm(form, opened)]
+  const config = changedFields(before.config, after.config)
+  const environment = changedFields(before.environment, after.environment)
+  const tags = changedFields(before.tags, after.tags)
+  const url = changedFields(before.url_settings, after.url_settings)
+  return {
+    ...(config !== null && { config }),
+    ...(environment !== null && { environment: withChanges(now.environment, environment) }),
+    ...(tags !== null && { tags: withChanges(now.tags, tags) }),
+    ...(url !== null && { url_settings: url }),
+  }
+}
+
+/** Returns the current values of the settings in `changes`, to undo them. */
+export function valuesBefore({ config, environment, tags, url_settings: url }: BoxChanges, now: Box): BoxChanges {
+  const current = settingsOfBox(now)
+  return {
+    ...(config && { config: fieldsOf(current.config, config) }),
+    ...(environment && { environment: current.environment }),
+    ...(tags && { tags: current.tags }),
+    ...(url && { url_settings: fieldsOf(current.url_settings, url) }),
+  }
+}
+
+function settingsOfBox({ config, environment, tags, url_settings: url }: Box): BoxSettings {
   const { cpus, ram_mb, storage_gb, network_mbps, disk_mbps, disk_iops } = config
   return {
     config: { cpus, ram_mb, storage_gb, network_mbps, disk_mbps, disk_iops },
@@ -22,8 +60,8 @@ export function settingsOfBox({ config, environment, tags, url_settings: url }: 
   }
 }
 
-/** Returns the settings in a form. Takes settings that the form does not show from the box. @throws FieldError */
-export function settingsOfForm({ text, has, all }: Pick<FormValues, 'text' | 'has' | 'all'>, box: Box): BoxSettings {
+/** Returns the settings in a form. Takes variables that the form does not show from the box. @throws FieldError */
+function settingsOfForm({ text, has, all }: Form, box: Box): BoxSettings {
   const number = (name: string): number => Number(text(name))
   const limit = (name: string): number | null => (text(name) === '' ? null : number(name))
   const minutes = text('idle_minutes')
@@ -60,4 +98,23 @@ function environmentOf(text: string, before: Readonly<Record<string, string>>): 
   } catch (error) {
     throw new FieldError('env', error instanceof Error ? error.message : String(error))
   }
+}
+
+/** Returns the fields whose values differ, with `undefined` for those that `after` lacks. Null if all are equal. */
+function changedFields<Fields extends object>(before: Fields, after: Fields): Partial<Fields> | null {
+  const all = { ...fieldsOf({} as Fields, before), ...after }
+  const changed = Object.entries(all).filter(([name, value]) => before[name as keyof Fields] !== value)
+  return changed.length === 0 ? null : (Object.fromEntries(changed) as Partial<Fields>)
+}
+
+/** Returns the values in `from` of the fields that `names` has. */
+function fieldsOf<Fields extends object>(from: Fields, names: Partial<Fields>): Partial<Fields> {
+  return Object.fromEntries(Object.keys(names).map((name) => [name, from[name as keyof Fields]])) as Partial<Fields>
+}
+
+/** Returns `values` with other values of some fields. Those that are `undefined` go. */
+function withChanges(values: Variables, changes: Partial<Variables>): Variables {
+  return Object.fromEntries(
+    Object.entries({ ...values, ...changes }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 }

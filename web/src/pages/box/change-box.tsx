@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { boxQuery } from '../../api/queries.ts'
 import type { Box } from '../../api/records.ts'
@@ -9,7 +10,7 @@ import { TagsField } from '../../ui/tags-field.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { boxResource } from '../../ui/undo-end.ts'
 import { LimitFields, SleepFields } from '../boxes/box-options.tsx'
-import { editableVariables, settingsOfBox, settingsOfForm } from './box-settings.ts'
+import { type BoxChanges, changesOfForm, editableVariables, valuesBefore } from './box-settings.ts'
 
 /** Changes the settings of a box, which keeps running. */
 export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; close(): void }) {
@@ -26,13 +27,15 @@ export function ChangeBox({ box, isOpen, close }: { box: Box; isOpen: boolean; c
 }
 
 function ChangeForm({ box, close }: { box: Box; close(): void }) {
-  const { project, name, config, tags } = box
+  const { project, name } = box
+  // The fields keep what they showed first, while the box changes.
+  const [opened] = useState(box)
+  const { config, tags } = opened
   const queries = useQueryClient()
-  const before = settingsOfBox(box)
   const update = useMutation({
-    mutationFn: (body: typeof before) => api().call('updateBox', { path: { project, name }, body }),
+    mutationFn: (body: BoxChanges) => api().call('updateBox', { path: { project, name }, body }),
     // The value at this moment, because the displayed one changes with the event, which may arrive before the answer.
-    onMutate: () => before,
+    onMutate: (changes) => valuesBefore(changes, box),
     onSuccess: (after, _, was) => {
       queries.setQueryData(boxQuery(box).queryKey, after)
       close()
@@ -45,10 +48,10 @@ function ChangeForm({ box, close }: { box: Box; close(): void }) {
       isBusy={update.isPending}
       error={update.error}
       close={close}
-      send={(form) => update.mutate(settingsOfForm(form, box))}
+      send={(form) => update.mutate(changesOfForm(form, { opened, now: box }))}
     >
       <SizeFields config={config} />
-      <UseFields box={box} />
+      <UseFields box={opened} />
       <LimitFields config={config} />
       <TagsField name="tags" tags={tags} />
     </Form>
