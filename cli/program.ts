@@ -27,6 +27,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
         const context = createCommandContext(flags, verb)
         const { env } = flags
         const given = Array.isArray(env) ? { ...flags, env: withValues(env.map(String), context.environment) } : flags
+        await context.findProject()
         exitCode = (await verb.run(context, await argsOf(context), given)) ?? 0
       })
     }

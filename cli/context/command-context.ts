@@ -5,19 +5,30 @@ import type { OutputFormat } from '../output/printing.ts'
 import { isSeen, reportLine } from '../output/terminal.ts'
 import type { Verb, VerbContext } from '../verbs/verb.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './connection.ts'
+import { namedProjects } from './names.ts'
 
 /** The flags that every command has. */
 export type CommandFlags = ConnectionFlags & { output: OutputFormat }
+
+/** The context of a command, for the program that runs it. */
+export interface CommandContext extends VerbContext {
+  /**
+   * Asks the service which projects the token allows, if the command needs a project and none is selected. `project` then returns the
+   * only one, or names them in its error.
+   */
+  findProject(): Promise<void>
+}
 
 /**
  * Creates the context of a command. Looks up the connection only when the command first uses it, so that `login`, `use` and `context` also
  * work without one. Reports on stderr what a `.boxyard` file chose, because the file may have come with a checkout. It always reports
  * another context, and reports the project if the command can change something.
  */
-export function createCommandContext(flags: CommandFlags, verb: Verb): VerbContext {
+export function createCommandContext(flags: CommandFlags, verb: Verb): CommandContext {
   let found: Connection | null = null
   let client: Boxyard | null = null
   let isProjectReported = false
+  let allowed: readonly string[] = []
   const connection = (): Connection => {
     if (found !== null) return found
     found = findConnection(flags, process.env, process.cwd())
@@ -26,21 +37,31 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
       remark(`using the context "${found.context}" (${found.url}) from ${found.chosen.path}.`)
     return found
   }
+  const boxyard = (): Boxyard => {
+    const { url, token } = connection()
+    client ??= createBoxyard({ url, token })
+    return client
+  }
   return {
     get connection() {
       return connection()
     },
     get boxyard() {
-      const { url, token } = connection()
-      client ??= createBoxyard({ url, token })
-      return client
+      return boxyard()
+    },
+    findProject: async () => {
+      if (!needsProject(verb) || connection().project !== null || connection().token() === null) return
+      // If the service does not answer, the error is that no project is selected.
+      const me = await boxyard()
+        .call('getMe', {})
+        .catch(() => null)
+      allowed = namedProjects(me?.projects ?? [])
     },
     environment: process.env,
     format: flags.output,
     project: () => {
       const { project, chosen } = connection()
-      if (project === null)
-        throw new UsageError('No project is selected. Run boxyard use PROJECT, or add --project PROJECT.')
+      if (project === null) return onlyOf(allowed)
       if (chosen?.hasProject === true && mayChange(verb) && !isProjectReported) {
         isProjectReported = true
         remark(`using the project "${project}" from ${chosen.path}.`)
@@ -53,6 +74,20 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): VerbConte
   }
 }
 
+/** Returns whether a command calls an operation on a project. */
+function needsProject({ operations }: Verb): boolean {
+  return operations.some((id) => OPERATIONS[id].path.includes('{project}'))
+}
+
+/** Returns the only project that the token allows. @throws UsageError */
+function onlyOf(allowed: readonly string[]): string {
+  const [only, second] = allowed
+  if (only !== undefined && second === undefined) return only
+  const names = [...allowed.slice(0, SHOWN_PROJECTS), ...(allowed.length > SHOWN_PROJECTS ? ['…'] : [])].join(', ')
+  const known = only === undefined ? '' : ` Your token allows ${names}.`
+  throw new UsageError(`No project is selected.${known} Run boxyard use PROJECT, or add --project PROJECT.`)
+}
+
 /** Returns whether a command can change something. A command without a fixed operation, such as `api`, can. */
 function mayChange({ operations }: Verb): boolean {
   return operations.length === 0 || operations.some((id) => OPERATIONS[id].method !== 'GET')
@@ -61,3 +96,5 @@ function mayChange({ operations }: Verb): boolean {
 function remark(text: string): void {
   reportLine(`boxyard: ${text}`)
 }
+
+const SHOWN_PROJECTS = 10

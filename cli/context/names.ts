@@ -24,6 +24,11 @@ export function checkContextName(name: string, source: string): string {
   )
 }
 
+/** Returns the projects that a service says a token names: none if it allows all. Leaves out what is not a name. */
+export function namedProjects(projects: '*' | readonly string[]): readonly string[] {
+  return Array.isArray(projects) ? projects.filter((name) => NAME.test(name)) : []
+}
+
 function checkName(name: string, source: string): string {
   if (NAME.test(name)) return name
   const rule = 'must be 1–63 characters of a–z, 0–9 and single hyphens, with a letter or digit at both ends'

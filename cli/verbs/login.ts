@@ -1,7 +1,7 @@
 import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { writeDirectoryDefaults } from '../context/directory-file.ts'
-import { checkContextName, checkProjectName } from '../context/names.ts'
+import { checkContextName, checkProjectName, namedProjects } from '../context/names.ts'
 import { contextNamed, readContexts, type StoredContext, type StoredContexts, writeContexts } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
@@ -22,8 +22,9 @@ const login: Verb = {
     const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {}).catch(retold(url))
     const name = chosen ?? new URL(url).host
     const { contexts } = readContexts(process.env)
-    const [only] = Array.isArray(me.projects) && me.projects.length === 1 ? me.projects : []
-    const context: StoredContext = { url, token, ...(only === undefined ? {} : { project: only }) }
+    const [only, second] = namedProjects(me.projects)
+    const isOnly = only !== undefined && second === undefined
+    const context: StoredContext = { url, token, ...(isOnly && { project: only }) }
     writeContexts(process.env, { current: name, contexts: { ...contexts, [name]: context } })
     tell(`Logged in to ${url} as ${me.name}.`)
   },

@@ -36,6 +36,32 @@ describe('a command', () => {
   })
 })
 
+describe('without a project', () => {
+  const NONE = { BOXYARD_PROJECT: '' }
+  const withToken = async (projects: readonly string[]): Promise<{ env: Record<string, string> }> => {
+    const body = { name: `of-${projects.join('-')}`, projects, permissions: ['read'] }
+    const { token } = (await cli.client.post('/v1/tokens', body)).body
+    return { env: { ...NONE, BOXYARD_TOKEN: token } }
+  }
+
+  test('the only one of the token is used', async () => {
+    expect(await cli.run(['ls', '-o', 'name'], await withToken(['demo']))).toMatchObject({ code: 0, stdout: 'web\n' })
+  })
+
+  test('the error names those of the token, and none for all', async () => {
+    const several = await cli.run(['ls'], await withToken(['demo', 'other']))
+    const words =
+      'No project is selected. Your token allows demo, other. Run boxyard use PROJECT, or add --project PROJECT.'
+    expect(several).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(words) })
+    const all = await cli.run(['ls'], { env: NONE })
+    expect(all).toMatchObject({ code: 2, stderr: expect.stringContaining('No project is selected. Run boxyard use') })
+  })
+
+  test('commands that need none work', async () => {
+    expect(await cli.run(['ls', '--all', '-o', 'name'], { env: NONE })).toMatchObject({ code: 0 })
+  })
+})
+
 test('what has happened is told to the end, in several pages', async () => {
   for (let i = 0; i < 120; i++) await cli.client.put('/v1/projects/demo/boxes/web', { tags: { round: String(i) } })
   const { events, has_more: hasMore } = JSON.parse((await cli.run(['events', '-o', 'json'])).stdout)
