@@ -33,8 +33,13 @@ const SPEC = {
     })
     .meta({ description: 'Program and arguments, at most 65,536 characters in total.' }),
   env: environmentSchema.optional(),
-  cwd: cwdSchema.optional(),
-  user: userSchema.optional(),
+  cwd: cwdSchema
+    .nullable()
+    .optional()
+    .meta({ description: 'Absolute path of the working directory. Null and default: the home directory of the user.' }),
+  user: userSchema.nullable().optional().meta({
+    description: 'User in the box, by name or number, optionally with `:group`. Null and default: root.',
+  }),
   port: z
     .int()
     .min(0)

@@ -49,11 +49,20 @@ export function defineServicesSuite(client: Client): void {
       expect(page.services.map(({ name }: { name: string }) => name)).toEqual(['app'])
     })
 
+    test('stays as it is when its own definition is sent again', async () => {
+      for (const readiness of [null, { tcp: true }, { http: '/', threshold: 2 }]) {
+        await put('app', { command: forever, port: 8000, readiness })
+        const { spec, generation } = await get('app')
+        const again = await put('app', spec)
+        expect([again.status, again.body.spec, again.body.generation]).toEqual([200, spec, generation])
+      }
+    })
+
     test('keeps its process when its definition changes, until its next start', async () => {
       const { active } = await get('app')
       const changed = await put('app', { command: script('echo second; exec sleep 1000') })
-      expect([changed.status, changed.body.generation, changed.body.active.pid]).toEqual([200, 2, active.pid])
-      expect((await put('app', { command: script('echo second; exec sleep 1000') })).body.generation).toBe(2)
+      expect([changed.status, changed.body.generation, changed.body.active.pid]).toEqual([200, 5, active.pid])
+      expect((await put('app', { command: script('echo second; exec sleep 1000') })).body.generation).toBe(5)
       expect((await act('app', 'stop')).body).toMatchObject({ state: 'stopped', active: { alive: false } })
       const started = await act('app', 'start')
       expect([started.status, started.body.state, started.body.active.spec.port]).toEqual([200, 'running', null])

@@ -1967,10 +1967,10 @@ export interface components {
             /** @description Program and arguments, at most 65,536 characters in total. */
             command: string[];
             env?: components["schemas"]["Environment"];
-            /** @description Absolute path of the working directory. Default: the home directory of the user. */
-            cwd?: string;
-            /** @description User in the box, by name or number, optionally with `:group`. Default: root. */
-            user?: string;
+            /** @description Absolute path of the working directory. Null and default: the home directory of the user. */
+            cwd?: string | null;
+            /** @description User in the box, by name or number, optionally with `:group`. Null and default: root. */
+            user?: string | null;
             /** @description Port the service listens on, passed to it as `PORT`. 0 and null for none. */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;

@@ -25,8 +25,9 @@ class PutService:
     Attributes:
         command (list[str]): Program and arguments, at most 65,536 characters in total.
         env (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
-        cwd (str | Unset): Absolute path of the working directory. Default: the home directory of the user.
-        user (str | Unset): User in the box, by name or number, optionally with `:group`. Default: root.
+        cwd (None | str | Unset): Absolute path of the working directory. Null and default: the home directory of the
+            user.
+        user (None | str | Unset): User in the box, by name or number, optionally with `:group`. Null and default: root.
         port (int | None | Unset): Port the service listens on, passed to it as `PORT`. 0 and null for none.
         protocol (None | PutServiceProtocolType0 | Unset):
         needs (list[str] | Unset): Services of the box that must be ready before this one starts.
@@ -40,8 +41,8 @@ class PutService:
 
     command: list[str]
     env: Environment | Unset = UNSET
-    cwd: str | Unset = UNSET
-    user: str | Unset = UNSET
+    cwd: None | str | Unset = UNSET
+    user: None | str | Unset = UNSET
     port: int | None | Unset = UNSET
     protocol: None | PutServiceProtocolType0 | Unset = UNSET
     needs: list[str] | Unset = UNSET
@@ -60,9 +61,17 @@ class PutService:
         if not isinstance(self.env, Unset):
             env = self.env.to_dict()
 
-        cwd = self.cwd
+        cwd: None | str | Unset
+        if isinstance(self.cwd, Unset):
+            cwd = UNSET
+        else:
+            cwd = self.cwd
 
-        user = self.user
+        user: None | str | Unset
+        if isinstance(self.user, Unset):
+            user = UNSET
+        else:
+            user = self.user
 
         port: int | None | Unset
         if isinstance(self.port, Unset):
@@ -152,9 +161,23 @@ class PutService:
         else:
             env = Environment.from_dict(_env)
 
-        cwd = d.pop("cwd", UNSET)
+        def _parse_cwd(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
 
-        user = d.pop("user", UNSET)
+        cwd = _parse_cwd(d.pop("cwd", UNSET))
+
+        def _parse_user(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        user = _parse_user(d.pop("user", UNSET))
 
         def _parse_port(data: object) -> int | None | Unset:
             if data is None:
