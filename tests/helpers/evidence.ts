@@ -10,7 +10,7 @@ export function addEvidence(source: EvidenceSource): void {
 }
 
 /** Creates a source of the last lines that `note` gets. */
-export function lastLines(title: string): { note(line: string): void; source: EvidenceSource } {
+export function keepLastLines(title: string): { note(line: string): void; source: EvidenceSource } {
   const lines: string[] = []
   return {
     note: (line) => {

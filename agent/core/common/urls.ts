@@ -33,13 +33,13 @@ export function signInHost({ domain }: EdgeAddress): string {
 }
 
 /** Returns the origin of a host at the edge, a URL without a slash at its end. */
-export function originOf(host: string, { scheme, port }: EdgeAddress): string {
+export function edgeOriginOf(host: string, { scheme, port }: EdgeAddress): string {
   return `${scheme}://${host}${port === null ? '' : `:${port}`}`
 }
 
 /** Returns the URL of a host at the edge, with a slash at its end. */
 export function urlOf(host: string, address: EdgeAddress): string {
-  return `${originOf(host, address)}/`
+  return `${edgeOriginOf(host, address)}/`
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import { permissionDenied } from '../../../shared/refusals.ts'
 import { digestOf } from '../../core/common/digest.ts'
-import { type EdgeAddress, hostNameOf, originOf, signInHost, urlOf } from '../../core/common/urls.ts'
+import { type EdgeAddress, edgeOriginOf, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import { isAccessFault } from '../../core/edge/access.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { SignIn } from '../../core/edge/sign-in.ts'
@@ -113,7 +113,7 @@ async function showForm(deps: SignInPagesDeps, page: PageRequest): Promise<HttpR
 }
 
 function sessionUrl(host: string, code: string, address: EdgeAddress): string {
-  return `${originOf(host, address)}${SESSION_PATH}?code=${code}`
+  return `${edgeOriginOf(host, address)}${SESSION_PATH}?code=${code}`
 }
 
 async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
@@ -196,7 +196,7 @@ function formOf(fields: URLSearchParams, address: EdgeAddress): Omit<SignInForm,
 
 function formPage(status: number, form: SignInForm, address: EdgeAddress): HttpResponse {
   // Browsers check the redirect that answers a form against this list as well.
-  const formsTo = ["'self'", originOf(form.host, address)]
+  const formsTo = ["'self'", edgeOriginOf(form.host, address)]
   return { status, headers: pageHeaders(formsTo), body: signInPage(form) }
 }
 

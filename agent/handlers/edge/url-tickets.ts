@@ -6,7 +6,7 @@ import { timestamp } from '../../../shared/time.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import { TICKET_LIFE_MS, type Tickets } from '../../core/access/tickets.ts'
 import type { Boxes } from '../../core/boxes/boxes.ts'
-import { type EdgeAddress, hostNameOf, originOf, signInHost, urlOf } from '../../core/common/urls.ts'
+import { type EdgeAddress, edgeOriginOf, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
 import { type SignIn, type SignInRequest, visitOf } from '../../core/edge/sign-in.ts'
 import type { Handlers } from '../common/call.ts'
@@ -80,7 +80,7 @@ export function takeTicket(
     return { status: 401, headers: pageHeaders(), body: messagePage('Not signed in', { text }) }
   }
   const cookie = ticketCookie({ ticket, host, target }, TICKET_SECONDS)
-  return redirectTo(`${originOf(host, address)}${target}`, { 'set-cookie': cookie })
+  return redirectTo(`${edgeOriginOf(host, address)}${target}`, { 'set-cookie': cookie })
 }
 
 /** Redeems the ticket in the cookie of this host for a code, if it is for the requested page. Null: the form asks for a token. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import type { BrowserContext, Page, Request } from 'playwright-core'
-import { addEvidence, type EvidenceSource, lastLines } from '../evidence.ts'
+import { addEvidence, type EvidenceSource, keepLastLines } from '../evidence.ts'
 import { type LaunchedBrowser, launchChromium } from './chromium.ts'
 
 /** A user with a browser without cookies, and one page in it. */
@@ -53,7 +53,7 @@ export function useBrowser(
 /** Returns what a failed test shows of an open browser: its pages with their text, requests without an answer, and the last refusals. */
 function watchRequests(context: BrowserContext): EvidenceSource {
   const open = new Set<Request>()
-  const refusals = lastLines('The last refusals that the browser got:')
+  const refusals = keepLastLines('The last refusals that the browser got:')
   const tell = (request: Request): string => `${request.method()} ${request.url()}`
   context.on('request', (request) => open.add(request))
   context.on('requestfinished', (request) => open.delete(request))

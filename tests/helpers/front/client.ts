@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dispatcher, request } from 'undici'
-import { addEvidence, lastLines } from '../evidence.ts'
+import { addEvidence, keepLastLines } from '../evidence.ts'
 
 /** An answer of the API, with its JSON parsed. */
 export interface Answer {
@@ -41,7 +41,7 @@ export interface Client {
 
 /** Creates a client of the front at `url`; follows a redirect once, as browsers do. A request fails after `timeoutMs` without a byte. */
 export function createClient(url: () => string, token: () => string, timeoutMs = 60_000): Client {
-  const refusals = lastLines('The last refusals of the service:')
+  const refusals = keepLastLines('The last refusals of the service:')
   addEvidence(refusals.source)
   const call: Client['call'] = async (method, path, options = {}) => {
     const bearer = options.token === undefined ? token() : options.token
