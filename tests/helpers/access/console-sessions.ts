@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { judgeSession } from '../../../shared/auth/session.ts'
 import type { Answer, Client } from '../front/client.ts'
 
-/** What a page and its browser keep of a sign-in. */
+/** State that a page and its browser keep after a sign-in. */
 export interface ConsoleSession {
   headers: { 'x-boxyard-session': string; cookie: string }
   token: { id: string; name: string; projects: unknown; permissions: string[]; expires_at: string }
@@ -16,14 +16,14 @@ interface SignInOptions {
   headers?: Record<string, string>
 }
 
-/** How a test signs in to the console, as its page does. */
+/** Signs in to the console as its page does. */
 export interface ConsoleSessions {
-  /** Halves, links and tokens that were made so far. */
+  /** Session halves, link tickets and tokens created so far. */
   secrets: string[]
   signIn(options?: SignInOptions): Promise<ConsoleSession>
-  /** Makes the ticket of a sign-in link. */
+  /** Creates a sign-in link and returns its ticket. */
   link(token?: string): Promise<string>
-  /** Mints a token of the project `pages`. */
+  /** Creates a token for the project `pages`. */
   mint(body: Record<string, unknown>): Promise<{ id: string; token: string }>
   ask(session: ConsoleSession, path?: string, headers?: Record<string, string>): Promise<Answer>
 }
@@ -60,7 +60,7 @@ export function createConsoleSessions(client: Client, url: () => string): Consol
   }
 }
 
-/** Returns status and code of an answer. */
+/** Returns the status and code of an answer. */
 export function statusAndCode({ status, body }: Answer): [number, string | null] {
   return [status, body?.code ?? null]
 }

@@ -7,21 +7,21 @@ import { createClosers } from '../../../agent/compose/shutdown.ts'
 import { type AgentSettings, readAgentSettings } from '../../../agent/config/agent.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** Data directories below one temporary directory, for commands of the host that need no running agent. */
+/** Data directories below one temporary directory, for host commands that need no running agent. */
 export interface DeploymentLab {
   scratch: string
   settingsOf(name: string): AgentSettings
-  /** Makes a deployment without a pool, and returns its data directory. */
+  /** Creates a deployment without a pool and returns its data directory. */
   make(name: string): Promise<string>
-  /** Returns what the commands get that work on the data directory `name`; their output goes to `printed`. */
+  /** Returns the dependencies of commands that work on the data directory `name`. Their output goes to `printed`. */
   depsOf(name: string): BackupDeps & DeploymentDeps
-  /** Writes an archive of a deployment, and returns its path. */
+  /** Backs up a deployment to an archive and returns its path. */
   backUp(name: string): Promise<string>
   printed: string[]
   remove(): void
 }
 
-/** Makes an empty lab. */
+/** Creates an empty lab. */
 export function createDeploymentLab(): DeploymentLab {
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-host-commands-'))
   const clock = { now: () => Date.now(), sleep: () => Promise.resolve() }

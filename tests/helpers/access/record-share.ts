@@ -5,10 +5,10 @@ import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../boxes/box-records.ts'
 import { openAdmission } from './admission.ts'
 
-/** The room for records in an empty store: for `total` boxes of equal length. */
+/** The space for records in an empty store. It fits `total` boxes of equal size. */
 export interface RecordShare {
   total: number
-  /** Inserts one more box of a project. Rejects as `Admission.admit` does. */
+  /** Inserts another box of a project. Rejects when `Admission.admit` does. */
   insert(project: string): Promise<unknown>
 }
 

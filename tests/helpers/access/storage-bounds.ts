@@ -1,6 +1,6 @@
 import type { StorageBounds } from '../../../agent/core/common/storage-bounds.ts'
 
-/** Bounds nothing. */
+/** Storage bounds that limit nothing. */
 export const NO_STORAGE_BOUNDS: Pick<StorageBounds, 'apply' | 'checkRoom' | 'explaining'> = {
   apply: async () => undefined,
   checkRoom: async () => undefined,

@@ -11,25 +11,25 @@ import { CALLER } from '../caller.ts'
 import { createTableTokens, createTokenTable, type TableTokens, type TokenTable } from '../fleet/table-tokens.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** Cells with real databases over a fleet in memory, which tells each cell when the test says so. */
+/** Cells with real databases over an in-memory fleet. A test can hold back what the fleet sends to a cell. */
 export interface TokenLab {
   table: TokenTable
   /** Milliseconds since the epoch. */
   now: number
-  /** Opens a cell with the data directory of its name, so that one of the same name is the next process of it. */
+  /** Opens a cell with the data directory `name`. Reuse a name to simulate a restart of that cell. */
   open(name: string, options?: { isFollowing?: boolean }): Promise<TokenCell>
-  /** Ends a cell without a word. */
+  /** Simulates the crash of a cell. The fleet sends it nothing more. */
   kill(cell: TokenCell): void
   close(): Promise<void>
 }
 
-/** A cell, as far as it has tokens. */
+/** The parts of a cell that handle tokens. */
 export interface TokenCell {
   store: Store
   fleet: TableTokens
   records: TokenRecords
   tokens: Tokens
-  /** How often the edge was told to look for ended grants. */
+  /** Number of times that the edge was asked to look for ended grants. */
   revocations: number
 }
 
@@ -63,7 +63,7 @@ export function createTokenLab(): TokenLab {
   return lab
 }
 
-/** Mints a token at a cell, as a command of its host does, and returns its id. */
+/** Creates a token at a cell, as the host's command does, and returns its id. */
 export async function issueAt(
   { tokens }: TokenCell,
   createdBy: string | null = null,
@@ -73,7 +73,7 @@ export async function issueAt(
   return (await tokens.issue(request)).record.id
 }
 
-/** Returns what a cell says to the bearer of a token: `alive`, or the code of a refusal. */
+/** Returns how a cell answers a request with this token: `alive`, or the error code. */
 export async function outcomeAt({ tokens }: TokenCell, id: string): Promise<string> {
   try {
     await tokens.checkAlive(id)
@@ -83,25 +83,25 @@ export async function outcomeAt({ tokens }: TokenCell, id: string): Promise<stri
   }
 }
 
-/** Waits until the cells have applied what they were told: nothing of it takes longer than some turns. */
+/** Waits until the cells have applied everything that the fleet sent. Ten turns of the event loop are enough. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Returns the events of a cell: type and id of the token. */
+/** Returns the events of a cell, each as its type and token id. */
 export async function eventsOf({ store }: TokenCell): Promise<string[]> {
   const scope = { projects: '*' as const, shared: true, admin: true }
   const { events } = await store.events.read({ scope, types: [], after: 0, limit: 100 })
   return events.map(({ record }) => `${record.type} ${String(record.data['id'])}`)
 }
 
-/** Returns the ids that a cell lists to an operator. */
+/** Returns the token ids that a cell lists to an operator. */
 export async function listedAt({ tokens }: TokenCell): Promise<string[]> {
   const caller = { ...CALLER, projects: '*' as const, permissions: ['admin' as const] }
   return (await tokens.list(caller, { max_results: 100 })).records.map(({ id }) => id)
 }
 
-/** Returns the record of a token of the cell `aa`. */
+/** Returns a token record of the cell `aa`. */
 export function fleetToken(id: string, changes: Partial<FleetToken> = {}): FleetToken {
   return {
     ...{ id, keyId: 'k', name: 'ci', projects: ['demo'], permissions: ['read'], expiresAt: null },

@@ -3,7 +3,9 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../../infra/commands.ts'
 
-/** Runs in `directory` the commands by which docs/aws.md makes certificates for the way to the agent, and makes `keys` beside them. */
+/**
+ * Runs the commands of docs/aws.md that create certificates for connections to the agent. Works in `directory` and creates `keys` there.
+ */
 export function makeCertificates(directory: string, name = 'DNS:agent.example.com'): void {
   const text = readFileSync(join(ROOT, 'docs/aws.md'), 'utf8')
   const [, commands] = /```sh\n(NAME=[\s\S]*?)```/.exec(text) ?? []

@@ -10,23 +10,23 @@ import { freePort } from '../service.ts'
 
 export const REGION = 'eu-central-1'
 
-/** The outcome of a command: what it printed, and its exit code. */
+/** Output and exit code of a command. */
 export interface CommandOutcome {
   code: number
   text: string
 }
 
-/** An emulated account of AWS. */
+/** An emulated AWS account. */
 export interface AwsEmulator {
   /** Directory of the emulator's Python packages. */
   packages: string
-  /** The lines that the server printed. */
+  /** Lines that the server printed. */
   said: readonly string[]
-  /** Runs `npm run deploy` with these options, as the administrator or with other credentials. */
+  /** Runs `npm run deploy` with these options. Uses the administrator's credentials by default. */
   deploy(options: readonly string[], credentials?: AwsKey): Promise<CommandOutcome>
-  /** Returns all that the account has. */
+  /** Returns everything in the account. */
   inventory(): Promise<Inventory>
-  /** Runs Python with `boto3` in scope; returns what it prints. */
+  /** Runs Python with `boto3` in scope and returns its output. */
   script(text: string): Promise<string>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface AwsKey {
   secret: string
 }
 
-// Untyped: each test reads the fields that it is about.
+// Untyped, because each test reads only the fields that it checks.
 // biome-ignore lint/suspicious/noExplicitAny: the shape is that of boto3
 type Found = any
 
@@ -54,7 +54,7 @@ export interface Inventory {
   logs: Found[]
 }
 
-/** Starts the emulator of TEST_AWS_EMULATOR, empty. */
+/** Starts an emulator with an empty account. TEST_AWS_EMULATOR is the path of its Python. */
 export async function startAwsEmulator(): Promise<AwsEmulator> {
   const python = process.env['TEST_AWS_EMULATOR']
   if (python === undefined) throw new Error('Run this by `npm test -- aws`, which sets TEST_AWS_EMULATOR.')
@@ -85,7 +85,7 @@ export async function startAwsEmulator(): Promise<AwsEmulator> {
       AWS_DEFAULT_REGION: REGION,
     },
     ...{ AWS_ACCESS_KEY_ID: credentials.id, AWS_SECRET_ACCESS_KEY: credentials.secret },
-    // How often osls looks whether a stack is done, in milliseconds.
+    // How often osls polls the state of a stack, in milliseconds.
     SLS_AWS_MONITORING_FREQUENCY: '100',
   })
   const run = (program: string, args: readonly string[], credentials = { id, secret }): Promise<CommandOutcome> =>

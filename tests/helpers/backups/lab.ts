@@ -6,14 +6,14 @@ import { eventually, untilSucceeds } from '../eventually.ts'
 import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 
-/** A box `keeper` of project `lab` with data volumes, and the operations of backup tests. */
+/** A box `keeper` in project `lab` with data volumes, and operations for backup tests. */
 export interface BackupLab {
-  /** Creates the volume `name`, attaches it at `/<name>` and writes `megabytes` of noise. */
+  /** Creates the volume `name`, attaches it at `/<name>` and writes `megabytes` of random data. */
   fill(name: string, megabytes: number): Promise<void>
   shell(line: string): Promise<string>
-  /** Makes a backup, waits until it is done, and returns its id. */
+  /** Creates a backup, waits until it finishes, and returns its id. */
   back(name: string): Promise<string>
-  /** Restores a backup as a new volume; returns its digest, or the code and detail of the refusal. */
+  /** Restores a backup as a new volume. Returns its digest, or the code and detail of the error. */
   restore(id: string, as: string): Promise<{ digest: string } | { code: string; detail: string }>
   digest(volume: string): Promise<string>
   data: string
@@ -48,7 +48,7 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
     restore: async (id, as) => {
       const { body } = await client.post(`${data}?wait_seconds=25`, { name: as, from_backup: id })
       if (body.code !== undefined) return { code: body.code, detail: body.detail }
-      // Beside other load it may take longer than a request waits.
+      // Under other load, the restore can take longer than a request waits.
       await eventually(async () => (await client.get(`${data}/${as}`)).status === 200)
       await attach(as)
       return { digest: await digest(as) }
@@ -56,7 +56,7 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
   }
 }
 
-/** Waits for the end of an operation, also over a restart of the agent, and returns the answer that shows it. */
+/** Waits until an operation ends, even across a restart of the agent. Returns the answer that shows the result. */
 export async function endOf(client: Client, operationId: string): Promise<Answer> {
   return untilSucceeds(async () => {
     const answer = await client.get(`/v1/operations/${operationId}?wait_seconds=20`)
@@ -65,7 +65,7 @@ export async function endOf(client: Client, operationId: string): Promise<Answer
   })
 }
 
-/** Marks all backups of a stopped agent as scheduled ones made two hours ago. */
+/** Marks all backups of a stopped agent as automatic and moves their creation two hours back. */
 export function ageBackups(service: TestService): void {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'))
   database.exec(`UPDATE backups SET record = json_set(record, '$.automatic', json('true'),
@@ -73,7 +73,7 @@ export function ageBackups(service: TestService): void {
   database.close()
 }
 
-/** Lists the objects in a folder of backups by name, skipping folders deleted meanwhile. */
+/** Lists the objects in a backup folder by name. Skips folders that are deleted while it reads. */
 export function objectsIn(folder: string): string[] {
   return entriesOf(folder)
     .flatMap((entry) => {

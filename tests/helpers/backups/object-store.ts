@@ -7,18 +7,18 @@ import type { S3Location } from '../../../agent/drivers/backups/s3-client.ts'
 import { killGroup, spawnChild } from '../../../agent/lib/run.ts'
 import { freePort } from '../service.ts'
 
-/** An S3-compatible server on loopback that verifies signatures, with one bucket. */
+/** An S3-compatible server on loopback with one bucket. It verifies signatures. */
 export interface ObjectStore {
   port: number
   place: S3Location
-  /** Where the bucket's objects are files. */
+  /** Directory that holds the bucket's objects as files. */
   bucketPath: string
   /** Path of a key file in the agent's format. */
   keyFile: string
   close(): Promise<void>
 }
 
-/** Starts the server of TEST_OBJECT_STORE over an empty directory. */
+/** Starts the server at TEST_OBJECT_STORE with an empty data directory. */
 export async function startObjectStore(): Promise<ObjectStore> {
   const program = process.env['TEST_OBJECT_STORE']
   if (program === undefined) throw new Error('There is no server that speaks S3: run `npm test -- s3`.')

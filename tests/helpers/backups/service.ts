@@ -18,26 +18,26 @@ import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { openVolumeService, type VolumeService } from '../volumes/service.ts'
 
-/** The core of backups over a real database and a real folder, with a simulated pool, boxes and clock. Volumes are of project `demo`. */
+/** The core's backups with a real database, a real folder, and a simulated pool, boxes and clock. Volumes belong to project `demo`. */
 export interface BackupService {
   volumes: VolumeService
   parts: BackupParts
   folder: string
   backupStore: BackupStore
-  /** Advances the clock; sleepers that are due wake. */
+  /** Advances the clock and wakes sleepers that are due. */
   advance(ms: number): void
-  /** Returns the number of sleeps begun so far. */
+  /** Returns the number of sleeps started so far. */
   sleeps(): number
   write(volume: string, content: string): Promise<void>
   read(volume: string): Promise<string | undefined>
-  /** Makes a backup and waits until it is done. */
+  /** Creates a backup and waits until it finishes. */
   back(volume: string): Promise<BackupRecord>
-  /** Restores as the new volume `as`, or over the old one without it; resolves with the failure, or null on success. */
+  /** Restores to the new volume `as`, or in place if `as` is absent. Resolves with the error, or null on success. */
   restore(volume: string, id: string, as?: string): Promise<{ code: string; detail: string } | null>
   close(): Promise<void>
 }
 
-/** Opens the service; `change` may wrap the backup store. The keys may be changed in place. */
+/** Opens the service. `change` can wrap the backup store. Tests can change the keys in place. */
 export function openBackupService(
   change: (store: BackupStore) => BackupStore = (store) => store,
   { keys } = createBackupKeys(),

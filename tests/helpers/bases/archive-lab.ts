@@ -7,14 +7,14 @@ import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.t
 import { untilGone } from '../boxes/oci-lab.ts'
 import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 
-/** A running box with a volume at /srv/data, whose files are also accessible under another id, as if it were stopped. */
+/** A running box with a volume at /srv/data. A second box id gives access to the same files as if the box were stopped. */
 export interface ArchiveLab {
   volumes: VolumeLab
   files: HostFiles
   rootPath: string
   volumePath: string
   places: { runs: FilesRoot; stopped: FilesRoot }
-  /** Creates a directory outside of any box. */
+  /** Creates a directory outside any box. */
   newDirectory(): string
   /** Creates a directory in the box. */
   newInBox(): { path: string; onHost: string }
@@ -23,7 +23,7 @@ export interface ArchiveLab {
 
 export type View = keyof ArchiveLab['places']
 
-/** Opens a lab; the caller closes it. */
+/** Opens a lab. The caller must close it. */
 export async function openArchiveLab(): Promise<ArchiveLab> {
   const volumes = await openVolumeLab()
   const { rootPath } = await volumes.startBox('box_main')
@@ -64,7 +64,7 @@ export async function packOf({ files, places }: ArchiveLab, view: View, path: st
   return buffer(await files.pack(places[view], Buffer.from(path)))
 }
 
-/** Unpacks an archive that arrives in pieces of `pieceBytes`. */
+/** Unpacks an archive that arrives in chunks of `pieceBytes`. */
 export function unpackTo(
   { files, places }: ArchiveLab,
   view: View,
@@ -73,12 +73,14 @@ export function unpackTo(
   return files.unpack(places[view], Buffer.from(path), pieces(archive, pieceBytes))
 }
 
-/** Returns the refused paths of a report with their reasons. */
+/** Returns the refused paths in a report with their reasons. */
 export function refusedIn({ refused }: UnpackReport): Record<string, string> {
   return Object.fromEntries(refused.map(({ path, reason }) => [Buffer.from(path).toString('latin1'), reason]))
 }
 
-/** Lists everything below a directory: path, kind, mode, owner, mtime in seconds, target, and for other than directories size and links. */
+/**
+ * Lists everything below a directory with path, kind, mode, owner, mtime in seconds and target. Adds size and links except for directories.
+ */
 export function listEntries(path: string): string[] {
   const facts = '%P\\t%y %m %U:%G %T@ %l'
   const format = ['(', '-type', 'd', '-printf', `${facts}\\0`, ')', '-o', '-printf', `${facts} %s %n\\0`]

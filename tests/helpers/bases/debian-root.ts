@@ -3,8 +3,8 @@ import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../.
 import { runOk } from '../../../agent/lib/run.ts'
 
 /**
- * Unpacks packages of Debian and all they depend on as a root filesystem, in which there is a user `ann` and Podman takes any image. What
- * packages do at their installation is left out, which would take most of the time.
+ * Unpacks Debian packages and their dependencies as a root filesystem. Adds a user `ann` and lets Podman use any image. Skips the packages'
+ * install scripts, which would take most of the time.
  */
 export async function unpackDebian(root: string, packages: readonly string[], timeoutMs: number): Promise<void> {
   const options = ['--variant=extract', '--mode=root', '--format=directory', `--include=${packages.join(',')}`]

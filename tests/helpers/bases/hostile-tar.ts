@@ -1,19 +1,19 @@
-/** A tar entry, valid or not. Texts have one character for each byte. */
+/** A tar entry, valid or not. Strings hold one byte per character. */
 export interface RawTarEntry {
   name: string
   /** '0' is a file, '1' a hard link, '2' a symbolic link, '5' a directory. */
   flag?: string
   target?: string
   body?: string | Uint8Array
-  /** Size in the header; defaults to the length of the body. */
+  /** Size in the header. Default: the length of the body. */
   sizeBytes?: number
   mode?: number
   uid?: number
-  /** Prefix field of ustar. */
+  /** The ustar prefix field. */
   prefix?: string
 }
 
-/** Packs an archive with its end marker. */
+/** Packs entries into an archive with an end marker. */
 export function tarOf(entries: readonly RawTarEntry[]): Buffer {
   return Buffer.concat([...entries.map(entryOf), Buffer.alloc(1024)])
 }

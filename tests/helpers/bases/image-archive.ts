@@ -11,15 +11,15 @@ export interface LayoutDescriptor {
   annotations?: Record<string, string>
 }
 
-/** An OCI image layout under construction: its blobs by digest. */
+/** An OCI image layout under construction, with its blobs by digest. */
 export interface ImageLayout {
   parts: Map<string, Uint8Array>
   add(mediaType: string, bytes: Uint8Array, more?: Partial<LayoutDescriptor>): LayoutDescriptor
-  /** Adds a layer of the tar `bytes`, compressed as `kind`. */
+  /** Adds a layer with the tar `bytes`, compressed as `kind`. */
   addLayer(bytes: Uint8Array, kind: 'tar' | 'gzip' | 'zstd'): LayoutDescriptor
   addManifest(layers: readonly LayoutDescriptor[], more?: Partial<LayoutDescriptor>): LayoutDescriptor
   addIndex(manifests: readonly LayoutDescriptor[], more?: Partial<LayoutDescriptor>): LayoutDescriptor
-  /** Packs all blobs with an index of `manifests`. */
+  /** Packs all blobs and an index of `manifests`. */
   archive(manifests: readonly LayoutDescriptor[]): Buffer
 }
 
@@ -55,7 +55,7 @@ export function newImage(): ImageLayout {
   }
 }
 
-/** Packs an archive as `docker save` before version 25 writes it, with the layers in the given order. */
+/** Packs an archive in the format of `docker save` before version 25. Keeps the order of the layers. */
 export function savedImage(layers: readonly Uint8Array[], images = 1): Buffer {
   const paths = layers.map((_layer, index) => `${String(index).repeat(8)}/layer.tar`)
   return tarOf([

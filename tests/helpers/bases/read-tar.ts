@@ -2,13 +2,13 @@ import { createTarReader, type TarEntry } from '../../../agent/lib/tar/reader.ts
 import type { Steps } from '../../../agent/lib/threads/task.ts'
 import { type RawTarEntry, tarOf } from './hostile-tar.ts'
 
-/** An entry and its content, a character for each byte. */
+/** An entry and its content, with one character per byte. */
 export type ReadTarEntry = TarEntry & { content: string }
 
-/** Reads an archive that arrives in pieces of `size` bytes. */
+/** Reads an archive that arrives in chunks of `size` bytes. */
 export function readTar(archive: Uint8Array, size = archive.length, mustPause = () => false): ReadTarEntry[] {
   let at = 0
-  // biome-ignore lint/correctness/useYield: it never has to wait
+  // biome-ignore lint/correctness/useYield: it never waits
   const hear = function* (): Steps<Uint8Array | null> {
     if (at >= archive.length) return null
     at += size
@@ -29,5 +29,5 @@ export function readTar(archive: Uint8Array, size = archive.length, mustPause = 
   return entries
 }
 
-/** Returns the first entry of an archive of such entries. */
+/** Packs these entries into an archive and returns the first entry read from it. */
 export const readFirstOf = (...raw: RawTarEntry[]): ReadTarEntry => readTar(tarOf(raw))[0] as ReadTarEntry

@@ -8,13 +8,13 @@ import { findDebianProgram } from '../../../infra/debian/program.ts'
 import { freePort } from '../service.ts'
 import type { ImageLayout, LayoutDescriptor } from './image-archive.ts'
 
-/** A container registry on loopback with plain HTTP. */
+/** A container registry on loopback that speaks plain HTTP. */
 export interface TestRegistry {
-  /** Host in image references. */
+  /** Host for image references. */
   host: string
-  /** Origin in the operator's configuration. */
+  /** Origin for the operator's configuration. */
   url: string
-  /** Pushes all parts of an image; `tag` points to `top`, a manifest or an index. */
+  /** Pushes all parts of an image. `tag` points to `top`, which is a manifest or an index. */
   push(repository: string, image: ImageLayout, tagged: { tag: string; top: LayoutDescriptor }): Promise<void>
   close(): Promise<void>
 }

@@ -3,10 +3,10 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { ImageLayout, LayoutDescriptor } from './image-archive.ts'
 
-/** Answers a request, or returns false to leave it to the registry. */
+/** Answers a request, or returns false to let the registry answer. */
 export type Script = (path: string, request: IncomingMessage, response: ServerResponse) => boolean
 
-/** A registry of one image at `it`, with scripted answers. */
+/** A registry with one image in the repository `it`, and scripted answers. */
 export interface ScriptedRegistry {
   host: string
   url: string
@@ -17,7 +17,7 @@ export interface ScriptedRegistry {
   close(): Promise<void>
 }
 
-/** The image that every tag points to; with `tls` the registry serves HTTPS. */
+/** The image that every tag points to. With `tls`, the registry serves HTTPS. */
 export interface ScriptedImage {
   image: ImageLayout
   top: LayoutDescriptor

@@ -12,9 +12,9 @@ import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { boxRecord } from './box-records.ts'
 
-/** Faults of the runtime during one run of the agent. */
+/** Runtime faults during one run of the agent. */
 const FAULTS = ['none', 'start fails', 'runtime is away', 'end fails', 'both fail'] as const
-/** Ends of a box's first process after the box has settled; null if it does not end. */
+/** How a box's first process ends after the box has settled. Null means that it keeps running. */
 const EXITS = [
   null,
   { outOfMemory: false, isLost: false },
@@ -23,15 +23,15 @@ const EXITS = [
 ] as const
 const REQUESTS = ['stop', 'resume', 'restore', 'take down', 'idle stop'] as const
 
-/** The transitions found, as `from → to`, and the pairs of status and reason, as `status/reason`. */
+/** Transitions found, as `from → to`, and pairs of status and reason, as `status/reason`. */
 export interface Exploration {
   changes: Set<string>
   states: Set<string>
 }
 
 /**
- * Finds every state transition of a box: for each record ever written, restarts the killed agent in each world and with each
- * fault, and makes each request. Every write is made by the real core.
+ * Finds every state transition of a box. For each record ever written, it restarts the killed agent in each world and with each fault, and
+ * sends each request. The real core makes every write.
  */
 export async function exploreBoxes(): Promise<Exploration> {
   const changes = new Set<string>()
@@ -65,19 +65,19 @@ interface World {
   exit: Omit<BoxExit, 'id'> | null
 }
 
-/** Returns the state of a box as the table of transitions names it. */
+/** Returns the state of a box as named in the transition table. */
 function stateOf({ observed }: BoxRecord): BoxState {
   return observed.status === 'unknown' ? 'unknown' : observed.reason
 }
 
-/** Returns a key of the fields on which the core's decisions depend. */
+/** Returns a key of the fields that the core's decisions depend on. */
 function kindOf(record: BoxRecord): string {
   const { observed, desired, restore } = record
   const isSettled = observed.generation === desired.generation
   return [stateOf(record), desired.power, desired.cause, isSettled, restore !== null, observed.bootId].join()
 }
 
-/** Runs an agent that adopts the box, settles it, sees its first process end, and is killed. */
+/** Runs an agent that adopts the box, settles it, and sees its first process end. Then kills the agent. */
 async function run(record: BoxRecord, { isRunning, bootId, fault, exit }: World, note: Note): Promise<void> {
   const deps = fakeDeps(record, note)
   const isStartBad = fault === 'start fails' || fault === 'both fail'
@@ -108,7 +108,7 @@ async function untilAtRest(reconciler: Reconciler): Promise<void> {
   for (let { running } = reconciler.queued(); running > 0; { running } = reconciler.queued()) await soon()
 }
 
-/** Makes a request that returns at once; the next agent brings about the desired state. */
+/** Sends a request that returns at once. The next agent applies the desired state. */
 async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: Note): Promise<void> {
   const deps = fakeDeps(record, note)
   const reconciler = { wake: () => undefined, settled: () => deps.store.boxes.byId(record.id) }
@@ -127,7 +127,7 @@ async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: 
     >[0])
     await restore.restore(record, { snapshot: 'v0' }, how).catch(isBusy)
   }
-  // `npm run down` writes this for each box whose processes run.
+  // `npm run down` writes this for each box with running processes.
   if (request === 'idle stop' && record.observed.status === 'running' && record.desired.power === 'running') {
     const desired = { power: 'stopped' as const, generation: record.desired.generation + 1, cause: 'idle' as const }
     await deps.store.boxes.replace(pendingRecord({ ...record, desired }, 'stopping', 1))
@@ -135,7 +135,7 @@ async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: 
   if (request === 'take down') await deps.store.boxes.replace(pendingRecord(record, 'starting', 1))
 }
 
-/** Returns fakes: one box in memory, a filesystem with every subvolume, and a runtime without faults. */
+/** Returns fakes for one box in memory, a filesystem with every subvolume, and a runtime without faults. */
 function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
   let stored = record
   const write = (next: BoxRecord): boolean => {

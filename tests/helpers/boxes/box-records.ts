@@ -1,7 +1,7 @@
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { newId } from '../../../shared/ids.ts'
 
-/** The configuration of a small box without bounds of network and disk. */
+/** The configuration of a small box without network and disk limits. */
 export const SMALL_CONFIG: BoxRecord['config'] = {
   cpus: 1,
   ram_mb: 64,
@@ -15,7 +15,7 @@ export const SMALL_CONFIG: BoxRecord['config'] = {
   core_dumps: false,
 }
 
-/** Returns a complete record of a newly created box; `overrides` replace fields. */
+/** Returns a complete record of a newly created box. `overrides` replaces fields. */
 export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
   const id = overrides.id ?? newId('box', 1_700_000_000_000)
   return {

@@ -4,11 +4,11 @@ import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxFiles, FileLab } from '../files/lab.ts'
 import { buildSyscallProgram, type Syscall } from './syscall-program.ts'
 
-/** Codes that the box's own tricks may cause. Overwritten data counts against its quota until the pool's next commit. */
+/** Error codes that the box can cause by its own attacks. Overwritten data counts against its quota until the pool's next commit. */
 export const REFUSALS =
   /^(file_not_found|not_a_directory|is_a_directory|directory_not_empty|path_invalid|box_busy|name_taken|storage_full)$/
 
-/** Returns the described result of an operation, or the code of its refusal; fails on any other error. */
+/** Returns the described result of an operation, or the code of an expected refusal. Fails on any other error. */
 export async function outcome<T>(work: Promise<T>, describe: (result: T) => string): Promise<string> {
   try {
     return describe(await work)
@@ -19,12 +19,12 @@ export async function outcome<T>(work: Promise<T>, describe: (result: T) => stri
   }
 }
 
-/** Attacks of `box_main` on the host. */
+/** Attacks on the host from `box_main`. */
 export interface HostileBox {
   /** Starts a command in the box. */
   begin(command: string[]): Promise<RunningExec>
   end(running: RunningExec): Promise<void>
-  /** Exchanges pairs of names in the box for as long as `work` runs. */
+  /** Keeps swapping pairs of names in the box while `work` runs. */
   during(swaps: readonly (readonly [string, string])[], work: () => Promise<void>): Promise<void>
 }
 
@@ -60,13 +60,13 @@ export function hostileBox({ volumes }: FileLab, box: BoxFiles): HostileBox {
 /** A tree on the host that no box may see or change. */
 export interface HostTree {
   path: string
-  /** Lists the whole tree with contents. */
+  /** Lists the whole tree with file contents. */
   read(): string[]
-  /** Returns link targets that would lead to the tree if they were not resolved within the box; the last leads to the host's root. */
+  /** Returns link targets that lead to the tree unless they are resolved within the box. The last one leads to the host's root. */
   waysOut(): string[]
 }
 
-/** Creates a tree with a file at its top and in each of the directories `in` and `tree/in`. */
+/** Creates a tree with a file at the top and in the directories `in` and `tree/in`. */
 export function makeHostTree(path: string): HostTree {
   for (const name of ['in', 'tree/in']) fs.mkdirSync(`${path}/${name}`, { recursive: true })
   for (const name of ['file', 'in/file', 'tree/in/file']) fs.writeFileSync(`${path}/${name}`, HOST_TEXT)

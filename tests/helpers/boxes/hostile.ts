@@ -3,14 +3,14 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { BoxSpec, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 
-/** A program that holds in a box what it took, until `end`. */
+/** A program in a box that holds the resources it took, until `end`. */
 export interface Attack {
-  /** What the program printed after `ready`. */
+  /** Output of the program after `ready`. */
   report: string
   end(): Promise<void>
 }
 
-/** Copies the host's perl with its libraries into a root tree: it reaches every system call, and needs no compiler. */
+/** Copies the host's perl and its libraries into a root tree. Perl can make every system call and needs no compiler. */
 function addPerl(rootPath: string): void {
   const [perl = '', modules = ''] = ['$^X', '(grep { m,/perl-base$, } @INC)[0]'].map((what) =>
     execFileSync('perl', ['-e', `print(${what})`], { encoding: 'utf8' }),
@@ -28,7 +28,7 @@ export async function startWithPerl(runtime: Runtime, spec: BoxSpec): Promise<vo
   await runtime.start(spec)
 }
 
-/** Runs a perl program in a box whose root has perl; resolves once it prints a line `ready …`. Throws what it prints if it ends first. */
+/** Runs a perl program in a box whose root has perl. Resolves once it prints a line `ready …`. Throws its output if it ends first. */
 export async function attack(runtime: Runtime, boxId: string, program: string): Promise<Attack> {
   const command = ['perl', '-e', `use strict; $| = 1; ${program}; <STDIN>`]
   const running = await runtime.exec(boxId, { command, cwd: '/', environment: {}, user: null, endsWhole: true })
@@ -55,7 +55,7 @@ export async function attack(runtime: Runtime, boxId: string, program: string): 
   }
 }
 
-/** Opens `count` TCP connections on loopback, and fills them: nothing is read. Reports the MiB that were taken off its hands. */
+/** Opens `count` TCP connections on loopback and fills them without reading. Reports the MiB that the kernel accepted. */
 export const unreadConnections = (count: number): string => `
   use Socket; my (@held, $sent);
   socket(my $server, PF_INET, SOCK_STREAM, 0) or die $!;
@@ -71,20 +71,20 @@ export const unreadConnections = (count: number): string => `
   sub syswrite_now { my ($to, $what) = @_; send($to, $what, 0x40) // 0 }
   printf "ready %d\\n", $sent / 1048576`
 
-/** Returns the MiB that TCP sockets hold in all of a host, of which `sockstat` is the text of /proc/net/sockstat; default: this one. */
+/** Returns the MiB that TCP sockets use on the whole host. `sockstat` is the text of /proc/net/sockstat, by default from this host. */
 export function tcpMib(sockstat = readFileSync('/proc/net/sockstat', 'utf8')): number {
   return (Number(/^TCP: .* mem (\d+)$/m.exec(sockstat)?.[1]) * PAGE_BYTES) / 1024 ** 2
 }
 
 const PAGE_BYTES = 4096
 
-/** Numbers of system calls. */
+/** System call numbers. */
 const CALLS =
   process.arch === 'arm64'
     ? { inotifyInit1: 26, inotifyAddWatch: 27, mmap: 222, timerCreate: 107, semget: 190 }
     : { inotifyInit1: 294, inotifyAddWatch: 254, mmap: 9, timerCreate: 222, semget: 64 }
 
-/** Perl that takes tens of MiB of the kernel each, in ways that are charged to the box; every one reports `ready`. */
+/** Perl programs that each make the kernel allocate tens of MiB that it charges to the box. Each prints `ready`. */
 export const CHARGED: Readonly<Record<string, string>> = {
   pipes: `use Fcntl; my @held; for (1 .. 40) { pipe(my $r, my $w) or die $!; fcntl($w, 1031, 1048576); my $flags = fcntl($w, F_GETFL, 0);
     fcntl($w, F_SETFL, $flags | O_NONBLOCK); 1 while syswrite($w, 'x' x 65536); push @held, $r, $w } print "ready\\n"`,
@@ -95,10 +95,10 @@ export const CHARGED: Readonly<Record<string, string>> = {
   'names that are not there': `for (1 .. 150000) { stat "/tmp/nothing-$_" } print "ready\\n"`,
   'files that are watched': `my $i = syscall(${CALLS.inotifyInit1}, 0); for (1 .. 24000) { open(my $f, '>', "/dev/shm/$_") or die $!;
     syscall(${CALLS.inotifyAddWatch}, $i, my $path = "/dev/shm/$_", 2) }; print "ready\\n"`,
-  // A page of each 2 MiB of memory that is reserved only on use.
+  // One page for each 2 MiB, in memory that the kernel reserves only on use.
   'page tables': `my $at = syscall(${CALLS.mmap}, 0, 64 << 30, 3, 0x4022, -1, 0); die $! if $at == -1;
     for (1 .. 6000) { my $p = pack('Q', $at); my $read = unpack('P1', $p); $at += 2 << 20 } print "ready\\n"`,
-  // As many as the limit of pending signals lets it have.
+  // As many as the limit on pending signals allows.
   timers: `my $id = pack('l', 0); 1 while syscall(${CALLS.timerCreate}, 1, 0, $id) == 0; print "ready\\n"`,
   semaphores: `for (1 .. 30) { syscall(${CALLS.semget}, 0, 16000, 0x3ff) >= 0 or die $! } print "ready\\n"`,
 }

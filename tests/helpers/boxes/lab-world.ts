@@ -14,25 +14,25 @@ import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { clusterOfTests, runtimeOfTests } from '../pods/cluster-of-tests.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** Options of a lab's runtimes. */
+/** Options for a lab's runtimes. */
 export interface LabWorldOptions {
-  /** True: lxcfs shows boxes their limits; its process outlives the runtimes. Default false. */
+  /** True makes lxcfs show boxes their limits. The lxcfs process outlives the runtimes. Default false. */
   usesLxcfs?: boolean
 }
 
-/** The environment of a lab's boxes: this host, or with `TEST_RUNTIME=kubernetes` the cluster of the tests. */
+/** The environment of a lab's boxes. It is this host, or with `TEST_RUNTIME=kubernetes` the test cluster. */
 export interface LabWorld {
   /** The network, already open. */
   network: HostNetwork
-  /** Creates another runtime of the same boxes, not open yet. */
+  /** Creates another runtime for the same boxes, not opened yet. */
   create(): Runtime
-  /** Closes everything that the runtimes share, except the network. */
+  /** Closes everything that the runtimes share except the network. */
   drop(): void
 }
 
 /**
- * Opens the environment of a lab, whose runtimes keep state that does not outlive a boot in `runDir`. TEST_WARM_POOL sets the
- * number of warm pods from which boxes start.
+ * Opens the environment of a lab. Its runtimes keep state that does not survive a reboot in `runDir`. TEST_WARM_POOL sets the number of
+ * warm pods that boxes start from.
  */
 export async function openLabWorld(
   settings: NftNetworkSettings,
@@ -60,7 +60,7 @@ async function openCluster(settings: NftNetworkSettings, runDir: string, usesLxc
   const api = await openKubeApi({ kubeconfig, namespace: 'boxyard', logger: silentLogger, now: () => Date.now() })
   const pods = api.pods.watch(`${ANNOTATION_INSTANCE}=${instanceId}`)
   await pods.start()
-  // Path at which the node's wrapper finds the agent of an instance.
+  // Path where the node's wrapper finds the agent of an instance.
   const known = `/run/boxyard/${instanceId}`
   mkdirSync('/run/boxyard', { recursive: true, mode: 0o711 })
   symlinkSync(runDir, known)

@@ -22,7 +22,7 @@ import { findLeftovers, findTraces } from '../leftovers.ts'
 import { labSettings } from '../network/lab.ts'
 import { type LabWorldOptions, openLabWorld } from './lab-world.ts'
 
-/** A separate runtime on this host, with a real network and busybox roots. */
+/** A separate runtime on this host with a real network and busybox roots. */
 export interface OciLab {
   home: string
   instanceId: string
@@ -30,16 +30,16 @@ export interface OciLab {
   network: HostNetwork
   /** Creates a root tree and returns its path. */
   makeRoot(name: string): string
-  /** Returns the specification of a box, and creates its root. */
+  /** Creates the root of a box and returns the box's specification. */
   spec(id: string, changes?: Partial<BoxSpec>): BoxSpec
-  /** Closes the first runtime without stopping boxes and opens another in its place, as a restarted agent would. */
+  /** Closes the first runtime without stopping boxes and opens another, as a restarted agent would. */
   reopen(): Promise<Runtime>
-  /** Closes everything but leaves its state in place for another lab. */
+  /** Closes everything but keeps its state for another lab. */
   letGo(): Promise<OciLabOptions>
   close(): Promise<void>
 }
 
-/** Output and exit of a command. */
+/** Output and exit status of a command. */
 export interface ExecOutcome extends ExecExit {
   stdout: string
   stderr: string
@@ -51,7 +51,7 @@ export interface OciLabOptions extends LabWorldOptions {
   settings: NftNetworkSettings
 }
 
-/** Opens a lab; the caller closes it, which stops its boxes. */
+/** Opens a lab. The caller must close it, which stops its boxes. */
 export async function openOciLab(given: Partial<OciLabOptions> = {}): Promise<OciLab> {
   const options = { ...given, home: given.home ?? newHome(), settings: given.settings ?? newSettings() }
   const { home, settings } = options
@@ -112,7 +112,7 @@ function newSettings(): NftNetworkSettings {
   return { ...labSettings(), instanceId: Math.random().toString(36).slice(2, 10).padEnd(8, '0') }
 }
 
-/** Runs a command to its end and collects its output. The box's shell runs a string. */
+/** Runs a command to completion and collects its output. A string runs in the box's shell. */
 export async function execute(
   runtime: Runtime,
   boxId: string,
@@ -132,26 +132,26 @@ export async function execute(
   return { ...exit, stdout, stderr }
 }
 
-/** Returns the path of a file in the box's cgroup, for either version of cgroups. */
+/** Returns the path of a file in the box's cgroup, for cgroup v1 or v2. */
 export function boxCgroupFile(lab: OciLab, boxId: string, controller: string, file: string): string {
   const root = existsSync(`/sys/fs/cgroup/${controller}`) ? `/sys/fs/cgroup/${controller}` : '/sys/fs/cgroup'
   return `${root}/${readCgroup(lab, boxId) ?? `boxyard/${lab.instanceId}/${boxId}`}/${file}`
 }
 
-// Returns the path in the box's note, which is null unless containerd chose it.
+// Returns the path in the box's note. It is null unless containerd chose the path.
 function readCgroup({ home }: OciLab, boxId: string): string | null {
   const note = `${home}/run/boxes/${boxId}.json`
   return existsSync(note) ? (JSON.parse(readFileSync(note, 'utf8')) as { cgroup: string | null }).cgroup : null
 }
 
-/** Returns the names of the current cgroups of the box's commands. */
+/** Returns the names of the cgroups of the box's current commands. */
 export function execCgroups(lab: OciLab, boxId: string): string[] {
   const path = boxCgroupFile(lab, boxId, 'freezer', '')
   const entries = existsSync(path) ? readdirSync(path, { withFileTypes: true }) : []
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** Returns the pid of the lab's shim, which outlives its agents. */
+/** Returns the pid of the lab's shim, which outlives the lab's agents. */
 export function shimOf({ instanceId }: OciLab): number {
   return Number(execFileSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`], { encoding: 'utf8' }))
 }
@@ -161,18 +161,18 @@ export function leftoversOf(lab: OciLab): string[] {
   return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
 }
 
-/** Waits two minutes, which a machine with other work may take, until nothing of the lab is left; fails with what is. */
+/** Waits until nothing of the lab is left. Throws a list of the rest after two minutes, which a busy machine can need. */
 export async function untilGone(lab: OciLab): Promise<void> {
   const left = await findLeftovers(new Set(), () => leftoversOf(lab), 120_000)
   if (left.length > 0) throw new Error(`${lab.instanceId} left ${left.join(', ')}`)
 }
 
-/** Polls until `isTrue` returns true; throws after two minutes. */
+/** Polls until `isTrue` returns true. Throws after two minutes. */
 export function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   return eventually(isTrue, 10)
 }
 
-/** Creates a root tree, unless it exists, with a static busybox and the users root and app (1000). */
+/** Creates a root tree unless it exists. It has a static busybox and the users root and app (1000). */
 export function makeBusyboxRoot(path: string): string {
   if (existsSync(path)) return path
   for (const name of ['bin', 'etc', 'proc', 'sys', 'dev', 'run', 'tmp', 'root', 'home/app', 'usr'])
@@ -186,7 +186,7 @@ export function makeBusyboxRoot(path: string): string {
   return path
 }
 
-/** Shares of a box that nothing bounds. */
+/** Resource shares of a box without limits. */
 export const UNBOUNDED = { networkMbps: null, diskMbps: null, diskIops: null }
 
 const DEFAULTS = {

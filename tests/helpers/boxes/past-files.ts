@@ -8,7 +8,7 @@ export interface Past {
   drop(): Promise<void>
 }
 
-/** Takes a snapshot of the root of `box_main`, and of its volumes by path, as in `FileLab.startBox`. */
+/** Takes a snapshot of the root of `box_main` and of its volumes by path, as in `FileLab.startBox`. */
 export async function takePast({ volumes }: FileLab, paths: Record<string, string> = {}): Promise<Past> {
   const { pool } = volumes
   const names: string[] = []
@@ -30,7 +30,7 @@ export async function takePast({ volumes }: FileLab, paths: Record<string, strin
   }
 }
 
-/** Lists a directory and everything in it: kind, mode, ids, mtime, links, target and checksum, one line each. */
+/** Lists a directory recursively, one line per entry, with kind, mode, ids, mtime, links, target and checksum. */
 export function describeTree(path: string): string[] {
   const find = (...args: string[]): string[] =>
     execFileSync('find', ['.', ...args], { cwd: path, encoding: 'latin1', maxBuffer: 64 * 1024 ** 2 }).split('\0')

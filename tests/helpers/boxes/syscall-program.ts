@@ -1,12 +1,12 @@
-/** One system call: its name in the table below or its number as text, and up to six arguments. A text is passed by address. */
+/** A system call with up to six arguments. `name` is in the table below, or is a number as text. Passes strings and buffers by address. */
 export interface Syscall {
   name: string
   args?: readonly (number | bigint | string | Buffer)[]
 }
 
 /**
- * Builds a static program that makes the calls in order and exits with the errno of the last one, 0 if it succeeded. Assembled
- * here, so that no compiler is needed. `compat` makes the calls as a 32-bit program would (x86 only).
+ * Builds a static program that makes the calls in order and exits with the errno of the last one, or 0 if it succeeded. Assembles it here,
+ * so that tests need no compiler. `compat` makes the calls as a 32-bit program would (x86 only).
  */
 export function buildSyscallProgram(calls: readonly Syscall[], options: { compat?: boolean } = {}): Buffer {
   const encode = process.arch === 'arm64' ? encodeArm : options.compat === true ? encodeCompat : encodeX64
@@ -31,7 +31,7 @@ export function buildSyscallProgram(calls: readonly Syscall[], options: { compat
   return Buffer.concat([elfHeader(HEADER_BYTES + code.length + data.length), code, data])
 }
 
-/** Packs a struct of 64-bit numbers, for a call that takes its arguments in memory. */
+/** Packs a struct of 64-bit numbers, for calls that take their arguments in memory. */
 export function words(...values: (number | bigint)[]): Buffer {
   const bytes = Buffer.alloc(values.length * 8)
   for (const [place, value] of values.entries()) bytes.writeBigInt64LE(BigInt(value), place * 8)
@@ -117,7 +117,7 @@ function elfHeader(size: number): Buffer {
   header.writeUInt16LE(64, 52)
   header.writeUInt16LE(56, 54)
   header.writeUInt16LE(1, 56)
-  // One segment, the whole file: loadable, readable, writable and executable.
+  // One segment covers the whole file. It is loadable, readable, writable and executable.
   header.writeUInt32LE(1, 64)
   header.writeUInt32LE(7, 68)
   for (const place of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), place)
@@ -129,7 +129,7 @@ function elfHeader(size: number): Buffer {
 const BASE = 0x400000
 const HEADER_BYTES = 120
 
-/** Numbers on x86-64, arm64 and 32-bit x86. */
+/** System call numbers on x86-64, arm64 and 32-bit x86. */
 const CALLS: Readonly<Record<string, readonly [number, number, number]>> = {
   acct: [163, 89, 51],
   add_key: [248, 217, 286],

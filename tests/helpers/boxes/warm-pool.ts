@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { SeenPod } from '../pods/pod-proxy.ts'
 import { type BoxSeen, startWeather, until, type Weather } from '../pods/weather.ts'
 
-/** A service with a warm pool, in the cluster of the tests. */
+/** A service with a warm pool in the test cluster. */
 export interface WarmService extends Weather {
-  /** Returns the running warm pods, without those being deleted. */
+  /** Returns the running warm pods, except pods that are being deleted. */
   warmPods(): SeenPod[]
   /** Waits until the pool is full. */
   untilFull(): Promise<SeenPod[]>
   /** Creates a box in a warm pod. */
   createWarm(name: string, body?: object): Promise<BoxSeen>
-  /** Returns the host pid of the init of a warm pod or of a box. */
+  /** Returns the host pid of init in a warm pod or a box. */
   initOf(pod: SeenPod): number
 }
 
@@ -56,7 +56,7 @@ function findInit(podUid: string): number {
   return Number(init)
 }
 
-/** Returns '' for a process that has ended. */
+/** Returns '' if the process has ended. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

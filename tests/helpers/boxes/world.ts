@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestService } from '../service.ts'
 
-/** The state of a service on this host, read without the service. */
+/** The state of a service on this host, read without asking the service. */
 export interface BoxesOnHost {
-  /** Ids of boxes with a cgroup that has processes. */
+  /** Ids of boxes whose cgroup has processes. */
   running: string[]
   /** Ids of boxes with runtime state. */
   states: string[]
-  /** Box ids of the roots in the pool. */
+  /** Ids of boxes with a root in the pool. */
   roots: string[]
   /** Data volumes in the pool. */
   volumes: string[]
 }
 
-/** Reads cgroups, runtime state and pool; reads the pool through the agent's mount namespace. */
+/** Reads cgroups, runtime state and the pool. Reads the pool through the agent's mount namespace. */
 export function readWorld(service: TestService): BoxesOnHost {
   const instance = instanceOf(service)
   const runDir = join('/run/boxyard', instance)
@@ -44,7 +44,7 @@ export function basesOf(service: TestService): string[] {
     .sort()
 }
 
-/** Lists the other subvolumes of the pool: roots, volumes, snapshots. */
+/** Lists the other subvolumes of the pool, which are roots, volumes and snapshots. */
 export function listSubvolumes(service: TestService): string[] {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   return list(pool)
@@ -61,7 +61,7 @@ export interface SeenMount {
 
 /** Returns the data volumes in the mount namespace of a box, sorted by path. */
 export function mountsOf(service: TestService, boxId: string): SeenMount[] {
-  // Reads the init's mounts: other processes may have lower pids, and some have not entered all namespaces yet.
+  // Reads the mounts of init. Other processes can have lower pids, and some have not entered all namespaces yet.
   return readText(`/proc/${initOf(service, boxId)}/mountinfo`)
     .split('\n')
     .flatMap((line) => {
@@ -71,7 +71,7 @@ export function mountsOf(service: TestService, boxId: string): SeenMount[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Reads the limits of a box from the kernel: memory in MiB, processors in cores. */
+/** Reads a box's limits from the kernel, with memory in MiB and CPU in cores. */
 export function limitsInForce(service: TestService, boxId: string): { ramMb: number; cpus: number } {
   const read = (file: string): string =>
     boxCgroups(instanceOf(service), boxId)
@@ -82,7 +82,7 @@ export function limitsInForce(service: TestService, boxId: string): { ramMb: num
   return { ramMb: bytes / 1024 ** 2, cpus: Number(quota) / Number(period) }
 }
 
-/** Sets the boot id of a stopped agent's state to an earlier boot, as after a reboot. */
+/** Sets the boot id in a stopped agent's state to an earlier boot, as after a reboot. */
 export function ageByOneBoot(service: TestService): void {
   const instance = instanceOf(service)
   const notes = join('/run/boxyard', instance, 'boxes')
@@ -123,7 +123,7 @@ function inhabitedCgroups(instance: string): string[] {
   return [...new Set([...own, ...noted])].filter((id) => isBox(id) && isInhabited(id)).sort()
 }
 
-// For a pod's box the kubelet chose the path, which the box's note holds.
+// For a pod's box, the kubelet chooses the path. The box's note records it.
 function boxCgroups(instance: string, boxId: string): string[] {
   const below = readNote(instance, boxId)?.cgroup ?? join('boxyard', instance, boxId)
   return hierarchies().map((path) => join(path, below))
@@ -140,7 +140,7 @@ function tree(path: string): number[] {
   return [...own, ...below.flatMap((name) => tree(join(path, name)))]
 }
 
-/** Returns '' for a file that vanishes meanwhile. */
+/** Returns '' if the file vanishes while it is read. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -10,7 +10,7 @@ import type { UsedService } from '../own-service.ts'
 const PAGE = 'docs/how-to/agent-loop.md'
 const BOXES = '/v1/projects/agents/boxes'
 
-/** Returns a program of docs/how-to/agent-loop.md, and the lines that the page shows of its output. */
+/** Returns a program of docs/how-to/agent-loop.md and the output lines that the page shows. */
 export function readLoop(file: 'agent.mts' | 'agent.py'): { text: string; prints: readonly string[] } {
   const page = readFileSync(join(ROOT, PAGE), 'utf8')
   const text = filesIn(page).get(file)
@@ -19,15 +19,15 @@ export function readLoop(file: 'agent.mts' | 'agent.py'): { text: string; prints
   return { text, prints: shown.shown }
 }
 
-/** How a test saves and starts a program of the page. */
+/** Saves and starts a program of the page for a test. */
 export interface LoopRunner {
   file: 'agent.mts' | 'agent.py'
-  /** Saves the program, and returns the command that runs it for a job. */
+  /** Saves the program and returns the command that runs it for a job. */
   save(text: string): readonly string[]
   env(): NodeJS.ProcessEnv
 }
 
-/** Defines the tests of a program of the page, in the project `agents` of a service. */
+/** Defines tests for a program of the page, in the project `agents` of a service. */
 export function testLoop({ client, service }: UsedService, runner: LoopRunner): void {
   const { text, prints } = readLoop(runner.file)
   const start = (program: string, job: string): { child: ChildProcess; output: () => string } => {
@@ -41,7 +41,7 @@ export function testLoop({ client, service }: UsedService, runner: LoopRunner): 
   const ended = (child: ChildProcess): Promise<number | null> => new Promise((resolve) => child.once('close', resolve))
   const boxes = async (): Promise<string[]> =>
     ((await client.get(BOXES)).body.boxes as { name: string }[]).map(({ name }) => name)
-  /** Starts the program with a risky step that takes long, and waits until that runs. */
+  /** Starts the program with a risky step that takes long, and waits until the step runs. */
   const startLong = async (job: string): Promise<ReturnType<typeof start>> => {
     const long = text.replace('exit 1', 'sleep 600')
     expect(long).not.toBe(text)
@@ -80,7 +80,7 @@ export function testLoop({ client, service }: UsedService, runner: LoopRunner): 
   })
 }
 
-/** Makes the base of the page, of a box of the service's own base. */
+/** Creates the base that the page uses, from a box with the service's own base. */
 export async function makeAgentTools({ client }: UsedService): Promise<void> {
   expect((await client.post(BOXES, { name: 'tools' })).status).toBe(201)
   expect((await client.shell('agents', 'tools', 'mkdir -p /srv/agent')).body).toMatchObject({ exit_code: 0 })

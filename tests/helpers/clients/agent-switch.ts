@@ -2,13 +2,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestService } from '../service.ts'
 
-/** Where a program that is tested kills the agent of a service (`POST /kill`), and starts it again (`POST /start`). */
+/** A server that lets a tested program kill the agent of a service (`POST /kill`) and restart it (`POST /start`). */
 export interface AgentSwitch {
   readonly url: string
   close(): void
 }
 
-/** Opens the switch of a service; it answers once the step is done. */
+/** Opens the switch of a service. It answers once the step has completed. */
 export async function openAgentSwitch(service: TestService): Promise<AgentSwitch> {
   const steps: Record<string, () => Promise<void>> = {
     '/kill': () => service.killAgent(),

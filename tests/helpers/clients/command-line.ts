@@ -8,7 +8,7 @@ import { eventually } from '../eventually.ts'
 import type { UsedService } from '../own-service.ts'
 import type { SharedService } from '../shared-service.ts'
 
-/** What a command line printed, and its exit code; null: a signal ended it. */
+/** Output and exit code of the command line. The code is null if a signal ended it. */
 export interface CommandLineEnd {
   code: number | null
   stdout: string
@@ -22,34 +22,34 @@ export interface CommandPlace {
   env?: Record<string, string>
 }
 
-/** A command line that runs. */
+/** A running command line. */
 export interface RunningCommand {
   child: ChildProcess
-  /** What it has printed so far, on both streams. */
+  /** Returns everything printed so far on both streams. */
   shown(): string
   type(text: string): void
-  /** Waits until what it printed matches. */
+  /** Waits until the output matches. */
   until(pattern: RegExp): Promise<void>
   ended: Promise<CommandLineEnd>
 }
 
 /** The command line of a test file, for project `demo` of a service. */
 export interface TestCommandLine<Service extends SharedService = SharedService> extends UsedService<Service> {
-  /** A directory of its own, which is also the home. */
+  /** Its own directory, which is also the home directory. */
   directory(): string
   /** Path of the bundle. */
   program(): string
-  /** Runs it to its end, as a user does. */
+  /** Runs it to completion, as a user does. */
   run(args: readonly string[], place?: CommandPlace): Promise<CommandLineEnd>
   /** Runs a line of bash, in which `boxyard` is the command line. */
   runLine(line: string, place?: CommandPlace): Promise<CommandLineEnd>
-  /** Starts it; killed after the test. */
+  /** Starts it, and kills it after the test. */
   start(args: readonly string[], place?: CommandPlace): RunningCommand
-  /** Starts it in a terminal of its own, by script(1). */
+  /** Starts it in its own terminal with script(1). */
   startInTerminal(args: readonly string[], place?: CommandPlace): RunningCommand
 }
 
-/** Bundles the command line before the tests of the calling file, and clears up after them. */
+/** Bundles the command line before the tests of the calling file and removes it after them. */
 export function useCommandLine<Service extends SharedService>(used: UsedService<Service>): TestCommandLine<Service> {
   let directory = ''
   let program = ''
@@ -97,7 +97,7 @@ export function useCommandLine<Service extends SharedService>(used: UsedService<
     },
     startInTerminal: (args, place = {}) => {
       const command = [process.execPath, program, ...args].map(quote).join(' ')
-      // A terminal has no size where script(1) has none.
+      // Sets a size, because script(1) without a terminal gives its child a terminal without one.
       const line = `stty cols 100 rows 30 && exec ${command}`
       return begin(['script', '--quiet', '--flush', '--return', '--command', line, '/dev/null'], place)
     },

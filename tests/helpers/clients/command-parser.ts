@@ -5,7 +5,7 @@ import { withoutAliases } from '../../../cli/verbs/aliases.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import type { VerbContext } from '../../../cli/verbs/verb.ts'
 
-/** Returns the arguments of each call of the command line in a line of a shell, up to what the shell takes for itself. */
+/** Returns the arguments of each call of the command line in a shell line. Stops at syntax that the shell interprets. */
 export function callsIn(line: string): string[][] {
   const starts = [...line.matchAll(/(?<![\w./-]|-n )boxyard (?=[a-z-])/g)].map(
     ({ index, 0: { length } }) => index + length,
@@ -13,7 +13,7 @@ export function callsIn(line: string): string[][] {
   return starts.map((start) => wordsOf(line.slice(start)))
 }
 
-/** Parses a call as the command line does, without running it. Returns its complaint, or null for a valid call. */
+/** Parses a call like the command line, without running it. Returns the error message, or null for a valid call. */
 export async function complaintOf(args: readonly string[]): Promise<string | null> {
   if (HOST_WORDS.has(args[0] ?? '')) return null
   let complaint = ''
@@ -38,16 +38,16 @@ export async function complaintOf(args: readonly string[]): Promise<string | nul
   return isParsed ? null : complaint || 'it names no command'
 }
 
-/** Names of boxes are taken as they come, so no service is asked. */
+/** Box names are accepted unchecked, so parsing asks no service. */
 const NOWHERE = { connection: { box: null } } as unknown as VerbContext
 
-/** A shell puts a value here. */
+/** A value that the shell expands. */
 const EXPANSION = /\$\([^)]*\)|\$\{[^}]*\}|\$\w+/g
 
 function wordsOf(text: string): string[] {
   const [own = ''] = /^(?:'[^']*'|"[^"]*"|\$\([^)]*\)|[^|<>;&)'"#])*/.exec(text) ?? []
   const words = own.match(/(?:'[^']*'|"[^"]*"|\$\([^)]*\)|[^\s'"])+/g) ?? []
-  // A number in front of `>` is a descriptor.
+  // A number before `>` is a file descriptor.
   const last = text[own.length] === '>' && /^\d$/.test(words.at(-1) ?? '') && !/\s$/.test(own) ? -1 : words.length
   return words.slice(0, last).map((word) => word.replaceAll(/['"]/g, '').replaceAll(EXPANSION, 'x'))
 }

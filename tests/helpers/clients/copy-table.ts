@@ -2,36 +2,36 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A copy of `s/SOURCE` to `t/TARGET`, and what it changes below `t`. */
+/** A copy of `s/SOURCE` to `t/TARGET` and its changes below `t`. */
 export interface CopyRow {
   source: string
   target: string
-  /** What docker 20 and later change, both ways; `refused` if it fails and changes nothing. */
+  /** Changes that docker 20 and later make in both directions. `refused` if the copy fails and changes nothing. */
   docker: string
-  /** What we do differently, each for the reason beside it in DIFFERENCES. */
+  /** Our changes where they differ. DIFFERENCES has the reasons. */
   ours: { up?: string; down?: string }
 }
 
-/** Where the table is tried. */
+/** The box or container to try the table on. */
 export interface CopySide {
   /** Runs a shell line in the box or container. */
   shell(line: string): Promise<string>
-  /** Copies; false if it failed. `up`: from `s` of the directory `here` to `/t`; `down`: from `/s` to `t` of `here`. */
+  /**
+   * Copies, and returns false on failure. `up` copies from `s` in the directory `here` to `/t`. `down` copies from `/s` to `t` in `here`.
+   */
   copy(from: string, to: string): Promise<boolean>
 }
 
-/** Makes the sources and the targets of the table in the current directory. */
+/** Creates the sources and the targets of the table in the current directory. */
 const MAKE_SOURCES =
   'busybox mkdir -p s/d/sub && cd s && echo f >f && echo a >d/a && echo b >d/sub/b && busybox ln -s f fl && busybox ln -s d dl && busybox ln -s none dang && busybox ln -s /s/d adl'
 const MAKE_TARGETS =
   'busybox rm -rf t && busybox mkdir -p t/dir && cd t && echo old >file && busybox ln -s dir ld && busybox ln -s ld lld && busybox ln -s "$PWD/dir" lad && busybox ln -s file lf && busybox ln -s none ldang'
-/** Lists what is below `t`, an entry a line. */
+/** Lists everything below `t`, one entry per line. */
 const LIST_TARGETS =
   'cd t && busybox find . | busybox sort | while read -r p; do if [ -L "$p" ]; then echo "$p>$(busybox readlink "$p")"; elif [ -f "$p" ]; then echo "$p=$(busybox cat "$p")"; else echo "$p/"; fi; done'
 
-/**
- * Tries rows in a direction, and returns what each changed. `here` is a directory of this machine; that of the other side is `/`.
- */
+/** Tries rows in one direction and returns the changes of each. `here` is a directory on this machine. The other side works in `/`. */
 export async function tryCopies(
   rows: readonly CopyRow[],
   { direction, here, side }: { direction: 'up' | 'down'; here: string; side: CopySide },
@@ -59,7 +59,7 @@ export async function tryCopies(
   return changes
 }
 
-/** Returns what rows should change: as docker, or as we do. */
+/** Returns the expected changes of rows, for docker or for us. */
 export function expectedOf(rows: readonly CopyRow[], who: 'docker' | 'up' | 'down'): Record<string, string> {
   return Object.fromEntries(
     rows.map((row) => [nameOf(row), (who === 'docker' ? undefined : row.ours[who]) ?? row.docker]),
@@ -86,7 +86,9 @@ const NEW_TREE = 'new/ new/a=a new/sub/ new/sub/b=b'
 const LINKED_TREE = 'none/ none/a=a none/sub/ none/sub/b=b'
 const CONTENTS = 'dir/a=a dir/sub/ dir/sub/b=b'
 
-/** Our differences: a slash makes a directory, and a link of this machine is replaced and not written through (hostile-box). */
+/**
+ * Our differences. A trailing slash creates a directory. A link on this machine is replaced, never written through (hostile-box.test.ts).
+ */
 const DIFFERENCES: Readonly<Record<string, CopyRow['ours']>> = {
   'f to new/': { up: 'new/ new/f=f', down: 'new/ new/f=f' },
   'fl to new/': { up: 'new/ new/fl>f', down: 'new/ new/fl>f' },
@@ -98,7 +100,7 @@ const DIFFERENCES: Readonly<Record<string, CopyRow['ours']>> = {
   'd/. to ld': { down: 'ld/ ld/a=a ld/sub/ ld/sub/b=b' },
 }
 
-/** What `docker cp` does, as its 20.10 was seen to. `npm run bench copies` compares it with the docker of this machine. */
+/** Results of `docker cp`, as observed with 20.10. `npm run bench copies` compares them with docker on this machine. */
 export const COPY_TABLE: readonly CopyRow[] = [
   ...rowsOf('f', {
     new: 'new=f',

@@ -6,28 +6,28 @@ import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import type { TestService } from '../service.ts'
 
-/** A directory in which clients are generated, compiled and run. */
+/** A directory to generate, compile and run clients in. */
 export interface Workbench {
   readonly directory: string
   /** Writes a file below the directory. */
   write(name: string, text: string): void
-  /** Runs a program of the host's; returns all it prints. @throws Error if it fails */
+  /** Runs a program of the host and returns all its output. @throws Error if it fails */
   run(program: string, ...args: string[]): Promise<string>
-  /** Runs a Node.js program of the generators' packages, or a file of the directory; returns all it prints. @throws Error if it fails */
+  /** Runs a Node.js program from the generators' packages or this directory. Returns all its output. @throws Error if it fails */
   node(program: string, ...args: string[]): Promise<string>
-  /** Runs the generators' Python, which finds what is in the directory; returns all it prints. @throws Error if it fails */
+  /** Runs the generators' Python, which can import from this directory. Returns all its output. @throws Error if it fails */
   python(...args: string[]): Promise<string>
   close(): void
 }
 
-/** Returns where the generators are, as TEST_CLIENT_GENERATORS says. */
+/** Returns the directory of the generators, from TEST_CLIENT_GENERATORS. */
 export function generatorsDirectory(): string {
   const generators = process.env['TEST_CLIENT_GENERATORS']
   if (generators === undefined) throw new Error('Run this by `npm test -- clients`, which sets TEST_CLIENT_GENERATORS.')
   return generators
 }
 
-/** Opens a workbench with the generators, or with the packages of another directory. */
+/** Opens a workbench with the generators, or with packages from another directory. */
 export function openWorkbench(generators = generatorsDirectory()): Workbench {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-clients-'))
   const bin = join(generators, 'python/bin')
@@ -60,7 +60,7 @@ export function openWorkbench(generators = generatorsDirectory()): Workbench {
   }
 }
 
-/** Compiles a program of a workbench with what it imports, all strictly, runs it against the service, and returns what it prints as JSON. */
+/** Compiles a program and its imports in strict mode, runs it against the service, and parses its output as JSON. */
 export async function runTyped(
   bench: Workbench,
   { name, text }: { name: string; text: string },

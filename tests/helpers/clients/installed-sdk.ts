@@ -7,17 +7,17 @@ import { ROOT } from '../../../infra/commands.ts'
 import { runNpm } from '../../../infra/made-once/npm.ts'
 import { packSdk } from '../../../infra/release/clients.ts'
 
-/** A user's directory, in which the packed SDK is installed. */
+/** A user's directory with the packed SDK installed. */
 export interface UserDirectory {
   readonly path: string
-  /** Compiles these modules, by name without `.ts`, with strict types; writes `.js` beside them. @throws Error with what the compiler says */
+  /** Compiles modules, named without `.ts`, in strict mode and writes `.js` beside them. @throws Error with the compiler's output */
   compile(modules: Readonly<Record<string, string>>): Promise<void>
-  /** Runs a compiled module and returns what it prints. @throws Error if it fails, or prints on stderr */
+  /** Runs a compiled module and returns its output. @throws Error if it fails or prints to stderr */
   run(runtime: readonly string[], module: string, ...args: string[]): Promise<string>
   close(): void
 }
 
-/** Packs the SDK of this checkout, and installs it into an empty directory without a network, by TEST_SDK_RUNTIMES. */
+/** Packs the SDK of this checkout and installs it offline into an empty directory, from the cache in TEST_SDK_RUNTIMES. */
 export async function installSdk(): Promise<UserDirectory> {
   const path = mkdtempSync(join(tmpdir(), 'boxyard-sdk-user-'))
   const packed = join(path, 'packed')
@@ -51,7 +51,7 @@ export function sdkRuntimes(): string {
   return directory
 }
 
-/** Returns the path of the oldest Node.js that clients run on, 20. */
+/** Returns the path of Node.js 20, the oldest version that clients support. */
 export function oldestNode(): string {
   const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
   return join(sdkRuntimes(), `node_modules/node-linux-${arch}/bin/node`)
@@ -68,7 +68,7 @@ async function runIn(cwd: string, [program = '', ...args]: readonly string[]): P
   return told.stdout
 }
 
-/** Those of a strict user, who also checks the types of packages. */
+/** Options of a strict user, who also checks the types of packages. */
 const COMPILER_OPTIONS = {
   ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
   ...{

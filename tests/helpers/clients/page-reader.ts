@@ -10,20 +10,20 @@ import type { TestCommandLine } from './command-line.ts'
 export interface PageReaderOptions {
   /** Path of the page in the repository. */
   page: string
-  /** Heading of the part that is read. Default: all. */
+  /** Heading of the section to read. Default: the whole page. */
   part?: string
   commandLine: TestCommandLine<SharedService>
-  /** Translates what the page has of a reader's host. */
+  /** Adapts text for a reader's host to the test host. */
   here(text: string): string
-  /** A command that runs others, as in a namespace of their own. Default: none. */
+  /** A command that runs other commands, such as in their own namespace. Default: none. */
   enter?(): string
-  /** Variables of the commands. */
+  /** Environment variables of the commands. */
   env?(): Record<string, string>
-  /** Does what the service manager of a host does for a command. Returns null for a command that bash runs. */
+  /** Does what the host's service manager does for a command. Returns null if bash runs the command. */
   perform?(command: string): Promise<void> | null
 }
 
-/** Types the commands of a page one by one, and compares what they print with what the page shows. */
+/** Types the commands of a page one by one and compares their output with the page. */
 export class PageReader {
   readonly commands: readonly DocumentedCommand[]
   readonly #options: PageReaderOptions
@@ -37,7 +37,7 @@ export class PageReader {
     this.commands = found.filter(({ line }) => own === null || (line >= own.from && line < own.to))
   }
 
-  /** Runs a command, and again while it only reads and prints something else than the page shows. */
+  /** Runs a command. Repeats a command that only reads until it prints what the page shows. */
   async follow(documented: DocumentedCommand): Promise<void> {
     const work = this.#options.perform?.(documented.command) ?? null
     if (work !== null) return work
@@ -52,13 +52,13 @@ export class PageReader {
     const { code, stdout, stderr } = await commandLine.runLine(entered, { env: { ...FROM_CONTEXT, ...env?.() } })
     const output = `${stdout}${stderr}`
     const missing = missingFrom(output, shown.map(here))
-    // A page shows a refusal with its message, and doctor finds more on the host of a test.
+    // A command may fail if the page shows its error. So may doctor, which finds more on a test host.
     const mayFail = command === 'boxyard doctor' || shown.some((line) => /^(boxyard|curl): /.test(line))
     expect({ command, output, missing, code: mayFail ? 0 : code }).toEqual({ command, output, missing: [], code: 0 })
   }
 }
 
-/** The text of a part of a page, from its heading to the next one of its level, with its first line and the line behind it. */
+/** Returns the text of a section, up to the next heading of its level. `from` is its first line, and `to` is the line after it. */
 export function partOf(page: string, heading: string): { text: string; from: number; to: number } {
   const lines = readFileSync(join(ROOT, page), 'utf8').split('\n')
   const start = lines.findIndex((line) => line.replace(/^#+ /, '') === heading)
@@ -69,7 +69,7 @@ export function partOf(page: string, heading: string): { text: string; from: num
   return { text: lines.slice(start, end).join('\n'), from: start + 1, to: end + 1 }
 }
 
-/** The settings in the blocks of a text that a reader adds to `boxyard.conf`. */
+/** Returns the settings in a text that a reader adds to `boxyard.conf`. */
 export function settingsIn(text: string): Record<string, string> {
   const blocks = [...text.matchAll(/^```ini\n([^]*?)^```$/gm)].map(([, block = '']) => block)
   const pairs = [...blocks.join('').matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value])
@@ -80,7 +80,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** The project that `boxyard use` has chosen counts. */
+/** Empty, so that the project chosen by `boxyard use` applies. */
 const FROM_CONTEXT = { BOXYARD_PROJECT: '' }
 const ASSIGNS = /^(export )?\w+=/
 const READS = /^(boxyard (ls|ps|logs|health|volume ls|backup ls)|curl) /

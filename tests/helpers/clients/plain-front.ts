@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net'
 /** A front that cannot stream. */
 export interface PlainFront {
   readonly url: string
-  /** Paths of the requests for an upgrade that came. */
+  /** Paths of all upgrade requests. */
   readonly upgrades: readonly string[]
-  /** Bytes of bodies that passed so far, both ways. */
+  /** Number of body bytes forwarded so far, in both directions. */
   passedBytes(): number
   close(): void
 }
 
-/** Opens a front that passes every request on as plain HTTP, upgrades too, and bodies up to `BODY_MAX` bytes, as API Gateway does. */
+/** Opens a front that forwards every request as plain HTTP, even an upgrade. Like API Gateway, it accepts bodies up to `BODY_MAX` bytes. */
 export async function openPlainFront(origin: string): Promise<PlainFront> {
   const upgrades: string[] = []
   let passedBytes = 0
@@ -46,7 +46,7 @@ export async function openPlainFront(origin: string): Promise<PlainFront> {
   }
 }
 
-/** Reads a body; null for one of more bytes, of which nothing is passed on. */
+/** Reads a body. Returns null if it exceeds `maxBytes`, so that the caller forwards no part of it. */
 async function readUpTo(incoming: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const pieces: Buffer[] = []
   let bytes = 0

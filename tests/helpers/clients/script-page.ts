@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { afterAll } from '@jest/globals'
 import { build } from 'esbuild'
 
-/** A page of an origin of its own, with one script. */
+/** A page with its own origin and one script. */
 export interface ScriptPage {
-  /** Listens, and returns the origin. */
+  /** Starts to listen and returns the origin. */
   open(): Promise<string>
   origin(): string
-  /** Bundles a compiled module of a directory as the script of the page, with expressions replaced, and returns it. */
+  /** Bundles a compiled module of a directory as the page's script, replaces expressions in it, and returns it. */
   setScript(directory: string, module: string, replaced?: Record<string, string>): Promise<string>
 }
 
-/** Serves a page to browsers of the calling test file; what it exports is `app` there. */
+/** Serves a page to browsers of the calling test file. The script's exports are `app` there. */
 export function useScriptPage(): ScriptPage {
   let script = ''
   let origin = ''

@@ -1,12 +1,12 @@
-/** A program of docs/sdk.md, with what it prints. */
+/** A program of docs/sdk.md and its output. */
 export interface DocumentedProgram {
   line: number
   text: string
-  /** Lines that it prints, in this order. */
+  /** Output lines, in order. */
   prints: string[]
 }
 
-/** Returns the blocks ```ts of a page; each after the first begins with that, which only connects. */
+/** Returns the ```ts blocks of a page after the first. The first block only connects, so each result starts with it. */
 export function programsIn(page: string): DocumentedProgram[] {
   const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(({ 1: text = '', index }) => ({
     line: page.slice(0, index).split('\n').length,

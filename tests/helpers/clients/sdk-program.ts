@@ -1,6 +1,7 @@
 /**
- * A module that uses what streams, waits and fails of the SDK, the same on every platform: `tryOut` takes the address of a service, a
- * token, and the name of a box of the project `runtimes` to make, and returns what SDK_PROGRAM_SEES tells.
+ * Source of a module that uses streams, waits and errors of the SDK, the same on every platform.
+ * `tryOut` takes a service URL, a token, and the name of a box to create in the project `runtimes`. It returns SDK_PROGRAM_SEES and one
+ * more value.
  */
 export const SDK_PROGRAM = `
 import { BoxNotFoundError, createBoxyard } from '@boxyard/sdk'
@@ -27,5 +28,5 @@ export async function tryOut(url: string, token: string, name: string): Promise<
 }
 `
 
-/** What `tryOut` returns; last the beginning of a stream's id, where the platform tells headers of a WebSocket. */
+/** Results of `tryOut` except the last. The last is the start of a stream's id, or null if the platform hides WebSocket headers. */
 export const SDK_PROGRAM_SEES = ['hello\n', 'typed', 4, 'from a stream', true, 'box.created'] as const

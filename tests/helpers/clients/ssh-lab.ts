@@ -7,7 +7,7 @@ import { buildCli } from '../../../infra/cli-bundle.ts'
 import type { UsedService } from '../own-service.ts'
 import type { SharedService } from '../shared-service.ts'
 
-/** How a program has ended, and what it printed. */
+/** Output and exit code of a finished program. */
 export interface Ran {
   code: number | null
   stdout: Buffer
@@ -19,22 +19,22 @@ export interface ProgramInput {
   env?: Record<string, string>
 }
 
-/** A service, and a home directory whose owner has installed the configuration of SSH. */
+/** A service and a home directory with the SSH configuration installed. */
 export interface SshLab<Service extends SharedService = SharedService> extends UsedService<Service> {
   /** Returns a path below the home directory. */
   path(...names: string[]): string
-  /** Runs a program as that user, to its end. */
+  /** Runs a program to completion, with this home directory. */
   run(program: string, args: readonly string[], options?: ProgramInput): Promise<Ran>
   start(program: string, args: readonly string[], env?: Record<string, string>): ChildProcessWithoutNullStreams
   /** Runs the command line. */
   boxyard(...args: string[]): Promise<Ran>
-  /** Runs ssh, asking nothing, with the installed configuration. */
+  /** Runs ssh non-interactively with the installed configuration. */
   ssh(args: readonly string[], options?: ProgramInput): Promise<Ran>
-  /** Arguments by which ssh, scp and sftp take the installed configuration: they look for it in the home of the password file. */
+  /** Arguments that point ssh, scp and sftp to the installed configuration. They would use the password file's home directory. */
   config(): string[]
 }
 
-/** Makes the lab before the tests of the calling file, with the box `web` of `demo`. */
+/** Sets up the lab before the tests of the calling file, with the box `web` in `demo`. */
 export function useSshLab<Service extends SharedService>(used: UsedService<Service>): SshLab<Service> {
   let home = ''
   let program = ''
@@ -75,7 +75,7 @@ export function useSshLab<Service extends SharedService>(used: UsedService<Servi
   return lab
 }
 
-/** Waits for the end of a program. */
+/** Waits until a program ends. */
 export function runToEnd(child: ChildProcessWithoutNullStreams): Promise<Ran> {
   const stdout: Buffer[] = []
   let stderr = ''
@@ -87,7 +87,7 @@ export function runToEnd(child: ChildProcessWithoutNullStreams): Promise<Ran> {
   })
 }
 
-/** Makes a tar of programs of this machine with the libraries that they load, and of other files and directories, for a box that has none. */
+/** Creates a tar of programs on this machine, their libraries, and other files and directories, for boxes that lack them. */
 export function packPrograms(paths: readonly string[], others: readonly string[] = []): Buffer {
   const libraries = paths.flatMap((path) => {
     const listed = execFileSync('ldd', [path], { encoding: 'utf8' })

@@ -1,7 +1,7 @@
 import { readAgentSettings } from '../../../agent/config/agent.ts'
 import type { Facts } from '../../../agent/doctor/facts.ts'
 
-/** Returns what doctor sees on a sound host before the first start. */
+/** Returns the details that doctor collects on a healthy host before the first start. */
 export function soundFacts(): Facts {
   const agent = readAgentSettings({})
   return {

@@ -2,7 +2,7 @@ import type { Facts, UnitFacts } from '../../../agent/doctor/facts.ts'
 import type { DoctorCode, FindingLevel } from '../../../agent/doctor/findings.ts'
 import { type BreakHost, PROGRAM_FAULTS } from './program-faults.ts'
 
-/** Gives a host one file with these facts. */
+/** Gives a host one file with these details. */
 export const withFile = (
   facts: Facts,
   path: string,
@@ -20,7 +20,7 @@ export const withFile = (
 const disk = (facts: Facts, change: object): void => {
   if ('value' in facts.disk) Object.assign(facts.disk.value, change)
 }
-/** Changes what is known of the front's port. */
+/** Changes the details of the front's port. */
 export const changeFirstPort = (facts: Facts, change: object): void => void Object.assign(facts.ports[0] ?? {}, change)
 const units = (facts: Facts, change: Partial<UnitFacts>): void => {
   const unit = { name: 'boxyard-agent.service', load: 'loaded', active: 'active', sub: 'running' }
@@ -43,7 +43,7 @@ const nameservers = (facts: Facts, value: { address: string; answered: boolean }
   void Object.assign(facts.network, { nameservers: { value } })
 const GIB = 1024 ** 3
 
-/** What is wrong with a host, and what is found then: words of the evidence, and of the remedy. */
+/** Faults of a host and the resulting findings, with words from the evidence and the remedy. */
 export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: string, remedy: string][] = [
   ['setting_wrong', 'problem', (f) => Object.assign(f.settings, { faults: ['X: no.'] }), 'X: no.', 'Correct it'],
   ['kernel_old', 'problem', (f) => Object.assign(f.kernel, { release: '6.6.1' }), 'Linux 6.6.1', 'Debian 13'],

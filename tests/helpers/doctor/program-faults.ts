@@ -1,14 +1,14 @@
 import type { Facts } from '../../../agent/doctor/facts.ts'
 import type { DoctorCode, FindingLevel } from '../../../agent/doctor/findings.ts'
 
-/** Makes something wrong with a host. */
+/** Breaks something on a host. */
 export type BreakHost = (facts: Facts) => void
 
 const crunPackage = (facts: Facts, change: object): void => {
   if ('value' in facts.crunPackage) Object.assign(facts.crunPackage.value ?? {}, change)
 }
 
-/** Faults of the programs that the agent starts. */
+/** Faults of programs that the agent starts. */
 export const PROGRAM_FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: string, remedy: string][] = [
   [
     'program_missing',
