@@ -8,13 +8,14 @@ import { findLeftovers, findMounts } from './helpers/leftovers.ts'
 import { WORKER_SERVICE } from './helpers/shared-service.ts'
 import { createWorkerService } from './helpers/worker-service.ts'
 
-/** Lives as long as the worker: jest loads this module once, and those of the tests for each file. */
+/** Lives as long as the worker. Jest loads this module only once, but loads the tests' modules again for each file. */
 const workerService = createWorkerService()
 
 /**
- * The environment of a test file, whose path the process bears as its title (infra/jest/watch.mjs). The file fails if it leaves a mount in
- * its worker's namespace, where that is its own (infra/jest/worker.sh), or if the service of the worker does not come to rest. What it
- * starts is not adopted by its process in later files. A failed test also shows what helpers noted (tests/helpers/evidence.ts).
+ * The environment of a test file. The process title is the file's path (infra/jest/watch.mjs).
+ * Fails the file if it leaves a mount in a mount namespace that only its worker uses (infra/jest/worker.sh). Also fails the file if the
+ * worker's service has records or faults left. After each file, its process stops adopting orphans. A failed test also shows lines from
+ * helpers (tests/helpers/evidence.ts).
  */
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null
@@ -55,25 +56,25 @@ export default class MountWatchingEnvironment extends TestEnvironment {
 }
 
 /**
- * Ends what a runtime in this process began (agent/drivers/host/command-host.ts). In the next file this process would adopt what an agent
- * that is killed leaves, and collect none of it: a box does not end before all of its processes are collected.
+ * Stops this process from adopting orphans, which a runtime in it starts (agent/drivers/host/command-host.ts). In the next file, it would
+ * adopt processes of a killed agent and never reap them. A box does not end until all its processes are reaped.
  */
 function leaveOrphans() {
   prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 }
 
-/** Adds a line for the report of the run (infra/jest/run.ts): the file and the seconds of processor time that it took. */
+/** Adds a line with the file and its CPU time in seconds to the report of the run (infra/jest/run.ts). */
 function noteProcessorTime(file, ms) {
   const path = process.env.TEST_TIMES
   if (path !== undefined) appendFileSync(path, `${file} ${(ms / 1000).toFixed(2)}\n`)
 }
 
-/** Processor time of this process and of its shared service, with all children that they have waited for. */
+/** Returns the CPU time of this process and its shared service, including all children that they have waited for. */
 function cpuMs() {
   return ['self', ...workerService.pids()].reduce((sum, pid) => sum + processorMsIn(readStatFields(pid)), 0)
 }
 
-// Without those of pods, which come and go with the cluster.
+// Leaves out mounts of pods, which come and go with the cluster.
 function findOwnMounts() {
   return findMounts().filter((mount) => !mount.includes('/boxyard-cluster/'))
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import TestSequencer from '@jest/test-sequencer'
 
 /**
- * Starts the files that take longest before all others, so that the workers end together. Files that share the service of their worker
- * follow each other, since a file with its own service closes it (tests/helpers/service.ts).
+ * Starts the slowest files first, so that the workers finish together. Keeps files that share their worker's service together, because a
+ * file with its own service closes it (tests/helpers/service.ts).
  */
 export default class LongestFirst extends TestSequencer {
   sort(tests) {
@@ -19,7 +19,7 @@ function turnOf(path) {
   return isLong ? 0 : 3
 }
 
-/** Files of a minute and more; jest knows no durations in a fresh checkout. */
+/** Files that take a minute or more. Jest has no durations in a fresh checkout. */
 const LONGEST = [
   '/systemd/release.test.ts',
   '/fleet/history.test.ts',
@@ -38,6 +38,6 @@ const LONGEST = [
   '/e2e/standalone-data.test.ts',
   '/e2e/standalone.test.ts',
   '/e2e/volumes/faults.test.ts',
-  // It saves the machine that the other files of its folder start from.
+  // Saves the machine that the other files in its folder start from.
   '/vm/install.test.ts',
 ]

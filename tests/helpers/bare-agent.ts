@@ -3,14 +3,14 @@ import { createNftNetwork } from '../../agent/drivers/network/nft-network.ts'
 import type { Runtime } from '../../agent/ports/boxes/runtime.ts'
 import { silentLogger } from './silent-logger.ts'
 
-/** Task of a bare agent: the settings of its network, and the directory of its runtime. */
+/** Configuration of a bare agent, with its network settings and its runtime's directory. */
 export interface BareAgentTask {
   network: Omit<Parameters<typeof createNftNetwork>[0], 'logger'>
   runDir: string
   instanceId: string
 }
 
-/** Opens a network and a runtime in this process, without the rest of an agent; prints `ready` and waits for a line of input. */
+/** Opens a network and a runtime in this process, without the rest of an agent. Prints `ready` and waits for a line of input. */
 export async function startBareAgent(task: BareAgentTask): Promise<Runtime> {
   const network = createNftNetwork({ ...task.network, logger: silentLogger })
   await network.open()

@@ -1,6 +1,6 @@
 import type { Caller } from '../../agent/core/common/caller.ts'
 
-/** A caller for tests that need none in particular: a token of project `demo` that does not expire. */
+/** A caller for tests that need no specific one. Its token is for project `demo` and never expires. */
 export const CALLER: Caller = {
   tokenId: 'tok_00000000000000000000000000',
   tokenName: 'test',

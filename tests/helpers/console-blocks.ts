@@ -1,13 +1,13 @@
-/** A command of a page of documentation, with what the page shows of its output. */
+/** A command on a documentation page, with the output that the page shows. */
 export interface DocumentedCommand {
   page: string
   line: number
   command: string
-  /** Lines of the output, where `…` stands for what is left out. Empty if none is shown. */
+  /** Output lines, where `…` marks omitted output. Empty if the page shows none. */
   shown: string[]
 }
 
-/** Returns the commands of the blocks ```console of a page: lines that begin with `# ` or `$ `, and here-documents after them. */
+/** Returns the commands in the ```console blocks of a page. They start with `# ` or `$ ` and include here-documents. */
 export function commandsIn(page: string, text: string): DocumentedCommand[] {
   const found: DocumentedCommand[] = []
   let isInside = false
@@ -27,15 +27,18 @@ export function commandsIn(page: string, text: string): DocumentedCommand[] {
   return found
 }
 
-/** Returns the files that a reader of a page saves, by path: blocks whose first line is a comment with nothing but a path. */
+/** Returns the files that a reader of a page saves, by path. The first line of their blocks is a comment with only the path. */
 export function filesIn(text: string): Map<string, string> {
   const blocks = text.matchAll(/^```\w+\n((?:#|\/\/) (\S*[./]\S+|Makefile)\n[^]*?)^```$/gm)
   return new Map([...blocks].map(([, content = '', path = '']) => [path, content]))
 }
 
 /**
- * Returns what a page shows of an output and is not in it: of JSON the fields that have the same value each time, of headers the
- * names, of other text whole lines, or what is before `…`; ids and times that are shown whole stand for any.
+ * Returns the parts of the shown output that the real output lacks:
+ * - For JSON, the fields whose values do not vary between runs.
+ * - For headers, the names.
+ * - For other text, whole lines, or the text before `…`.
+ * A complete id or time on the page matches any.
  */
 export function missingFrom(output: string, shown: readonly string[]): string[] {
   const lines = output.split(/\r?\n/)
@@ -48,8 +51,8 @@ export function missingFrom(output: string, shown: readonly string[]): string[] 
 }
 
 /**
- * Returns the rows that a page shows of tables and an output has not. Widths of columns do not count; an age, an id and a time stand for
- * any, and `…` for any cells.
+ * Returns the table rows that a page shows and an output lacks. Ignores column widths. An age, an id and a time match any other, and `…`
+ * matches any cells.
  */
 export function rowsMissingFrom(output: string, shown: readonly string[]): string[] {
   const rows = output.split('\n').map((row) => row.trim().replaceAll(/\s+/g, ' '))
@@ -81,5 +84,5 @@ function fieldsIn(json: string): string[] {
   return [...fields].filter(([field, name = '']) => !VARYING.has(name) && !field.includes('…')).map(([field]) => field)
 }
 
-/** Fields whose values differ from run to run. */
+/** Fields whose values vary between runs. */
 const VARYING = new Set(['id', 'used_bytes', 'pid', 'port', 'next_offset', 'data', 'etag', 'request_id'])

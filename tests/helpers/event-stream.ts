@@ -8,7 +8,7 @@ export interface EventStream {
   leave(): void
 }
 
-/** Opens a stream; expects 200 and the type of server-sent events. */
+/** Opens a stream. Expects status 200 and the content type of server-sent events. */
 export async function followEvents(url: string, headers: Record<string, string>): Promise<EventStream> {
   const leaving = new AbortController()
   const accept = { accept: 'text/event-stream', ...headers }

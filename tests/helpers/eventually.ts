@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * Polls `look` until it returns true, every `everyMs` or by default at intervals that grow from 5 to 100 ms. Throws after two minutes,
- * which a busy machine may need.
+ * Polls `look` until it returns true, every `everyMs` or by default at growing intervals from 5 to 100 ms. Throws after two minutes, which
+ * a busy machine can need.
  */
 export async function eventually(look: () => boolean | Promise<boolean>, everyMs?: number): Promise<void> {
   const deadline = Date.now() + 120_000
@@ -12,7 +12,7 @@ export async function eventually(look: () => boolean | Promise<boolean>, everyMs
   }
 }
 
-/** Waits until `read` has returned the same for `quietMs`, and returns that; at most a minute. */
+/** Waits until `read` returns the same value after `quietMs`, and returns it. Throws after a minute. */
 export async function untilSteady<T>(read: () => T | Promise<T>, quietMs: number): Promise<T> {
   for (const deadline = Date.now() + 60_000; ; ) {
     const before = await read()
@@ -22,13 +22,13 @@ export async function untilSteady<T>(read: () => T | Promise<T>, quietMs: number
   }
 }
 
-/** Returns a check whether to go on with a race: for `ms`, and for a minute more until `hasSeen` all of its outcomes. */
+/** Returns a check whether to continue a race. It returns true for `ms`, and for up to a minute more until `hasSeen` returns true. */
 export function raceFor(ms: number, hasSeen: () => boolean): () => boolean {
   const end = performance.now() + ms
   return () => performance.now() < end || (!hasSeen() && performance.now() < end + 60_000)
 }
 
-/** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
+/** Repeats `work` until it succeeds. Rethrows its last error after `patienceMs`. */
 export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 120_000): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (let interval = FIRST_MS; ; interval = longer(interval)) {

@@ -1,15 +1,17 @@
-/** Lines that help to explain a failed test, as of now. */
+/** Returns current lines that help to explain a failed test. */
 export type EvidenceSource = () => readonly string[] | Promise<readonly string[]>
 
-/** Name of the global variable with the sources of the running test file. tests/environment.mjs sets it, and adds them to a failure. */
+/**
+ * Name of the global variable with the sources of the running test file. tests/environment.mjs sets it and adds their lines to a failure.
+ */
 export const EVIDENCE = 'boxyardEvidence'
 
-/** Adds a source for the running test file. Does nothing outside of a test file. */
+/** Adds a source for the running test file. Does nothing outside a test file. */
 export function addEvidence(source: EvidenceSource): void {
   ;(globalThis as { [EVIDENCE]?: EvidenceSource[] })[EVIDENCE]?.push(source)
 }
 
-/** Creates a source of the last lines that `note` gets. */
+/** Creates a source of the last lines passed to `note`. */
 export function keepLastLines(title: string): { note(line: string): void; source: EvidenceSource } {
   const lines: string[] = []
   return {
@@ -21,7 +23,7 @@ export function keepLastLines(title: string): { note(line: string): void; source
   }
 }
 
-/** Returns what all sources tell. A source that fails or hangs tells that. */
+/** Returns the lines of all sources. Adds a line for a source that fails or hangs. */
 export async function readEvidence(sources: readonly EvidenceSource[]): Promise<string[]> {
   const texts = sources.map(async (source) => {
     const late = new Promise<string[]>((resolve) => {

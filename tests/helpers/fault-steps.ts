@@ -6,17 +6,17 @@ import { draw } from './sample.ts'
 import type { TestService } from './service.ts'
 import type { PortCall } from './tapped-calls.ts'
 
-/** A fault at a call of the agent, in the format of tests/fixtures/faulty-agent.ts; made by `at`. */
+/** A fault at a call of the agent, in the format of tests/fixtures/faulty-agent.ts. Create it with `at`. */
 export type FaultStep = string & { readonly [OF_A_CALL]: true }
 declare const OF_A_CALL: unique symbol
 type Moment = 'before' | 'after' | 'throw' | 'reject' | 'cut' | `during-${number}`
 
-/** Returns a fault at the `nth` call; with a `+`, at each from that one on. */
+/** Returns a fault at the `nth` call. With a `+`, it repeats at every later call. */
 export function at(call: PortCall, moment: Moment, nth: number | `${number}+` = 1): FaultStep {
   return `${call}:${moment}:${nth}` as FaultStep
 }
 
-/** Draws `count` steps, each with its action; all of them if TEST_DRAW is `all`. */
+/** Draws `count` steps, each with its action. Returns all of them if TEST_DRAW is `all`. */
 export function drawSteps<Action extends string>(
   steps: Record<Action, readonly FaultStep[]>,
   count: number,
@@ -34,7 +34,7 @@ export async function restartAgent(service: TestService, signal: 'SIGTERM' | 'SI
   await service.startAgent()
 }
 
-/** Arms a fault in the running agent in place of any other, or disarms it if `step` is empty; resolves once that is done. */
+/** Arms a fault in the running agent and replaces any other. An empty `step` disarms it. Resolves once this is done. */
 export async function armStep(service: TestService, step: FaultStep | ''): Promise<void> {
   const file = join(service.dataDir, 'fault')
   writeFileSync(file, step)
@@ -42,7 +42,7 @@ export async function armStep(service: TestService, step: FaultStep | ''): Promi
   await eventually(() => !existsSync(file), 5)
 }
 
-/** Returns true if a process ends within `patienceMs`; effects after an answer may take a while. A poll is one cheap system call. */
+/** Returns true if a process ends within `patienceMs`. An effect can follow an answer with a delay. Each poll is one cheap system call. */
 export async function hasDied(pid: number, patienceMs = 60_000): Promise<boolean> {
   for (const endsAt = performance.now() + patienceMs; performance.now() < endsAt; ) {
     try {
@@ -55,7 +55,7 @@ export async function hasDied(pid: number, patienceMs = 60_000): Promise<boolean
   return false
 }
 
-/** As `hasDied`; throws if the process goes on. */
+/** Waits like `hasDied`, but throws if the process keeps running. */
 export async function untilDead(pid: number): Promise<void> {
   if (!(await hasDied(pid))) throw new Error('the step was never come to')
 }

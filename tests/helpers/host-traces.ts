@@ -7,12 +7,12 @@ import { listClusters, readRecord } from '../../infra/cluster/record.ts'
 import { directoriesOf, readText } from './leftovers.ts'
 
 /**
- * Lists everything a cluster can change on a host, one line each: mounts, cgroups, links, tables, kernel settings, files outside
- * of its directories, and processes that bear its name. Leaves out traces of boxes, of other clusters, and of what all share.
+ * Lists everything that a cluster can change on a host, one line each. This includes mounts, cgroups, links, tables, kernel settings, files
+ * outside its directories, and processes that carry its name. Leaves out traces of boxes and of other clusters, and everything shared.
  */
 export function findHostTraces(name: string): string[] {
   const others = listClusters().filter((other) => other !== name)
-  // Also of those that come and go meanwhile.
+  // Includes traces of clusters that come and go while this runs.
   const isOfOthers = (text: string): boolean => /boxyard-cluster[-/]\w/.test(text) && !text.includes(name)
   return [...mounts(), ...cgroups(), ...links(others), ...tables(), ...settings(), ...files(), ...processes(name)]
     .filter((trace) => !isOfOthers(trace) && !SHARED.includes(trace))
@@ -21,7 +21,7 @@ export function findHostTraces(name: string): string[] {
 
 function mounts(): string[] {
   const targets = lines(readFileSync('/proc/self/mountinfo', 'utf8')).map((line) => line.split(' ')[4] ?? '')
-  // Leaves out mounts of tests that run beside this one.
+  // Leaves out mounts of tests that run at the same time.
   const isOfTests = (target: string): boolean => target.startsWith(join(tmpdir(), 'boxyard-'))
   return targets.filter((target) => !isOfTests(target)).map((target) => `mount ${target}`)
 }
@@ -31,7 +31,7 @@ function cgroups(): string[] {
   return found.map((path) => `cgroup ${path}`)
 }
 
-/** Lists the host ends of pods' and nodes' links, except those with the gateway address or a name of another cluster. */
+/** Lists the host ends of pod and node links. Leaves out links with the gateway address or a name of another cluster. */
 function links(others: readonly string[]): string[] {
   const records = others.map(readRecord).filter((record) => record !== null)
   const gateways = records.map(({ subnet }) => subnet.replace(/\.0\/\d+$/, '.1'))
@@ -53,10 +53,10 @@ function settings(): string[] {
 }
 
 function files(): string[] {
-  // Other programs of the host come and go in the directories that it shares with all.
+  // Other programs on the host create and delete files in these shared directories.
   const common = COMMON_DIRECTORIES.flatMap(pathsIn).filter((path) => NAMES.test(basename(path)))
   const paths = [...common, ...OWN_DIRECTORIES.flatMap(pathsIn)]
-  // The target of a log link identifies its cluster. Leaves out links that go meanwhile.
+  // The target of a log link identifies its cluster. Skips links that vanish while this reads them.
   return paths.flatMap((path) => {
     const target = linkOf(path)
     return target === null ? [] : [`file ${path}/ ${target}`]
@@ -78,7 +78,7 @@ function processes(name: string): string[] {
   })
 }
 
-/** Returns the target of a link, empty for a file that is none; null if nothing is there. */
+/** Returns the target of a link, or '' for any other file. Returns null if the path does not exist. */
 function linkOf(path: string): string | null {
   const stat = lstatSync(path, { throwIfNoEntry: false })
   if (stat === undefined) return null
@@ -109,11 +109,11 @@ const SETTINGS = [
   'net/ipv4/ip_forward',
 ]
 const COMMON_DIRECTORIES = ['/var/lib', '/run', '/var/log', '/opt', '/etc']
-/** Names of what the parts of a cluster and their configuration make. */
+/** Names of files that components of a cluster and their configuration create. */
 const NAMES = /boxyard|kube|containerd|cni|runc|etcd|pods|containers/
 const OWN_DIRECTORIES = [
   ...['/var/lib/boxyard-cluster', '/run/boxyard-cluster', '/run/containerd', '/var/lib/cni', '/var/lib/cni/results'],
   ...['/var/lib/kubelet', '/var/log/containers'],
 ]
-/** Made with the first pod of any cluster, and removed with the last cluster. */
+/** Created with the first pod of any cluster and removed with the last cluster. */
 const SHARED = ['file /var/lib/cni/ ', 'file /var/lib/cni/results/ ']

@@ -1,16 +1,16 @@
 import type { Clock } from '../../agent/ports/host/clock.ts'
 
-/** A clock that only `advance` moves. */
+/** A clock that moves only with `advance`. */
 export interface FakeTime {
   clock: Clock
   advance(ms: number): void
-  /** Number of sleeps begun. */
+  /** Number of sleeps started. */
   sleeps(): number
-  /** Ms until the next sleep ends; null: there is none. */
+  /** Milliseconds until the next sleep ends, or null without one. */
   untilNext(): number | null
 }
 
-/** Creates a clock that stands at `now` until `advance` moves it. */
+/** Creates a clock that stays at `now` until `advance` moves it. */
 export function createFakeTime(now = Date.now()): FakeTime {
   let sleeps = 0
   const sleepers = new Set<{ at: number; wake(): void }>()

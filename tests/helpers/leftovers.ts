@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Traces = ReadonlySet<string>
 
 /**
- * Looks for mounts (of this mount namespace), loop devices, links, tables, cgroups, run files, processes, temporary
- * directories and a /dev/null that is not as it was.
+ * Finds mounts in this mount namespace, loop devices, links, tables, cgroups, run files, processes, and temporary directories. Also finds a
+ * changed /dev/null.
  */
 export function findTraces(): Traces {
   return new Set([
@@ -25,7 +25,7 @@ export function findTraces(): Traces {
   ])
 }
 
-/** Returns what `find` finds now and was not there `before`, once that is nothing or `patienceMs` is over. */
+/** Waits up to `patienceMs` until `find` finds nothing that is not in `before`. Returns the rest. */
 export async function findLeftovers(
   before: Traces,
   find: () => Iterable<string> = findTraces,
@@ -39,7 +39,7 @@ export async function findLeftovers(
   }
 }
 
-/** Lists our mounts in this mount namespace, with their ids, since two may have one path. */
+/** Lists our mounts in this mount namespace with their ids, because two mounts can have the same path. */
 export function findMounts(): string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -101,7 +101,7 @@ function temporaryDirectories(): string[] {
   return names.map((name) => `temporary ${join(tmpdir(), name)}`)
 }
 
-/** Lists a directory and those below it, without those that go meanwhile. */
+/** Lists a directory and its subdirectories. Skips directories that vanish while it reads. */
 export function directoriesOf(path: string): string[] {
   return [path, ...children(path).flatMap(directoriesOf)]
 }
@@ -115,7 +115,7 @@ function children(path: string): string[] {
   }
 }
 
-/** Lists a directory; empty if it is none, or is gone. */
+/** Lists a directory. Returns an empty list if it is missing or not a directory. */
 function entries(path: string): string[] {
   try {
     return readdirSync(path).map((name) => join(path, name))
@@ -124,7 +124,7 @@ function entries(path: string): string[] {
   }
 }
 
-/** Reads a file; empty if it is gone. */
+/** Reads a file. Returns '' if it is gone. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -133,7 +133,7 @@ export function readText(path: string): string {
   }
 }
 
-/** Files shared by all instances of a host, which stay. */
+/** Files that all instances on a host share and that remain. */
 const STAYING = ['/run/boxyard/hosts', '/run/boxyard/hosts/.lock', '/run/boxyard/init']
 const OUR_PROGRAMS =
   /agent\/(shim\/)?main\.(ts|mjs)|functions\/standalone\.(ts|mjs)|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\bdnsmasq .*boxyard|\blxcfs -f .*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /

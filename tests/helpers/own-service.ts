@@ -10,16 +10,16 @@ import { type SharedService, workerService } from './shared-service.ts'
 export interface UsedService<Service extends SharedService = SharedService> {
   /** Uses the admin token. */
   client: Client
-  /** Returns the service; throws before it has started. */
+  /** Returns the service. Throws before it has started. */
   service(): Service
 }
 
-/** A service that no other test file uses, so that the file may restart and configure it. */
+/** A service that no other test file uses, so that the file can restart and configure it. */
 export type OwnService = UsedService<TestService>
 
 /**
- * Starts a service before the tests of the calling file, with the options that `prepare` returns, and closes it after them. With
- * TEST_DOOR=1, 2 or 3 it starts a fleet of three cells with the settings of these options, and returns the service of that cell.
+ * Starts a service before the tests of the calling file, with the options from `prepare`. Closes it after them.
+ * With TEST_DOOR=1, 2 or 3, starts a fleet of three cells with the settings of these options and returns that cell's service.
  */
 export function useOwnService(prepare: () => Promise<TestServiceOptions> = async () => ({})): OwnService {
   let fleet: FleetOfTests | null = null
@@ -37,8 +37,8 @@ export function useOwnService(prepare: () => Promise<TestServiceOptions> = async
 }
 
 /**
- * Uses the service of this jest worker in the calling file. tests/environment.mjs deletes the records of each file after it; events, the
- * audit log and revoked tokens stay. With TEST_RUNTIME=kubernetes or TEST_DOOR the file starts its own service.
+ * Uses the shared service of this jest worker in the calling file. tests/environment.mjs deletes the file's records after it. Events, the
+ * audit log and revoked tokens stay. With TEST_RUNTIME=kubernetes or TEST_DOOR, the file starts its own service.
  */
 export function useSharedService(): UsedService {
   const worker = workerService()

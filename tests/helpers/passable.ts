@@ -4,8 +4,8 @@ import { MS, mountFilesystem } from '../../agent/lib/syscalls/mounts.ts'
 import { ROOT } from '../../infra/commands.ts'
 
 /**
- * Returns a path of a file of this repository that users of boxes can traverse: its own, or, if a directory above it is closed to
- * them (as /root is), one below /mnt, where it mounts the repository in the tests' own mount namespace.
+ * Returns a path to a file of this repository that users of boxes can traverse. This is the file's own path, unless a directory above it is
+ * closed to them, as /root is. Then the path is below /mnt, where this mounts the repository in the tests' own mount namespace.
  */
 export function passable(path: string): string {
   if (isOpenToAll(ROOT)) return path

@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process'
 import { findDebianProgram } from '../../infra/debian/program.ts'
 
-/** Returns what promtool reports about metrics in the text format; '' if there is nothing to mend. */
+/** Returns promtool's report on metrics in the text format, or '' if there is nothing to fix. */
 export async function lintFigures(text: string): Promise<string> {
   const { status, output } = await promtool(['check', 'metrics'], text)
   return status === 0 ? output : `exit ${status}\n${output}`
 }
 
-/** Returns what promtool reports about a file of rules, and its exit status: 0 if all are valid. */
+/** Returns promtool's report on a rules file and its exit status. Status 0 means that all rules are valid. */
 export function checkRules(path: string): Promise<{ status: number | null; output: string }> {
   return promtool(['check', 'rules', path])
 }
 
-/** Returns the names of the figures of ours in the text of rules or of a dashboard. */
+/** Returns the names of our metrics in the text of rules or a dashboard. */
 export function figuresIn(text: string): string[] {
   return [...new Set(text.match(/\b(?:boxyard|process)_[a-z_]+\b/g))].sort()
 }

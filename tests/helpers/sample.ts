@@ -1,17 +1,17 @@
 /**
- * Draws `count` of `items` that overlap in what they test, in order, as `pickSample`; returns all of them if TEST_DRAW is `all`,
- * as in `npm run test:all`. CI takes the seed from the tree, so that each tree runs another sample.
+ * Draws `count` of `items`, in order, like `pickSample`. The items overlap in what they test. Returns all of them if TEST_DRAW is `all`, as
+ * in `npm run test:all`. CI takes the seed from the tree, so that each tree runs a different sample.
  */
 export function draw<T>(items: readonly T[], count: number): readonly T[] {
   return drawsAll() ? items : pickSample(items, count)
 }
 
-/** Returns true in `npm run test:all`, where nothing is left out. */
+/** Returns true in `npm run test:all`, which leaves nothing out. */
 export function drawsAll(): boolean {
   return process.env['TEST_DRAW'] === 'all'
 }
 
-/** Picks `count` of `items`, in order, by TEST_SEED or the time; prints the seed, so that the draw can be repeated. */
+/** Picks `count` of `items`, in order, with TEST_SEED or the time as the seed. Prints the seed, so that you can repeat the draw. */
 export function pickSample<T>(items: readonly T[], count: number): T[] {
   const random = createRandom(readSeed())
   const chosen = new Set<number>()
@@ -19,14 +19,14 @@ export function pickSample<T>(items: readonly T[], count: number): T[] {
   return items.filter((_, index) => chosen.has(index))
 }
 
-/** Returns TEST_SEED, or a seed from the time; prints it. */
+/** Returns TEST_SEED, or a seed from the time. Prints it. */
 export function readSeed(): number {
   const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000)
   process.stderr.write(`TEST_SEED=${seed}\n`)
   return seed
 }
 
-/** Creates a generator of numbers from 0 to 1, determined by the seed (mulberry32). */
+/** Creates a generator of numbers from 0 to 1 that depends only on the seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed
   return () => {

@@ -5,7 +5,7 @@ import { type Client, createClient } from './front/client.ts'
 import { directoriesOf } from './leftovers.ts'
 import type { SharedService } from './shared-service.ts'
 
-/** Returns the faults of a service itself in its health report. @throws Error if it does not serve */
+/** Returns the service's own faults from its health report. @throws Error if it does not serve */
 export async function serviceFaultsOf(service: SharedService): Promise<string[]> {
   const { status, body, text } = await clientOf(service).get('/healthz')
   if (status !== 200) throw new Error(`GET /healthz answered ${status}: ${text}`)
@@ -13,7 +13,7 @@ export async function serviceFaultsOf(service: SharedService): Promise<string[]>
   return faults.map(({ code, evidence }: { code: string; evidence: string }) => `${code}: ${evidence}`)
 }
 
-/** Deletes the records of test files in a service, and waits until none is left. @throws Error that lists what is left after two minutes */
+/** Deletes the records of test files in a service and waits until none is left. @throws Error that lists the rest after two minutes */
 export async function bringToRest(service: SharedService): Promise<void> {
   const client = clientOf(service)
   await untilSucceeds(async () => {
@@ -29,7 +29,7 @@ export async function bringToRest(service: SharedService): Promise<void> {
   })
 }
 
-/** Deletes records in the order of their dependencies: boxes hold volumes. */
+/** Deletes records in the order of their dependencies, because boxes hold volumes. */
 async function deleteAll(client: Client): Promise<void> {
   for (const made of MADE) {
     const records = await list(client, made)
@@ -44,7 +44,7 @@ async function listAll(client: Client): Promise<string[]> {
   return [...(await Promise.all(lists)).flat(), ...(await limitedProjects(client))]
 }
 
-/** Returns the projects with a limit in their quota: a service of tests has none by default. */
+/** Returns the projects with a limit in their quota. A test service has none by default. */
 async function limitedProjects(client: Client): Promise<string[]> {
   const { projects } = (await client.get('/v1/projects?max_results=1000')).body
   const limited = projects.filter(({ allowed }: { allowed: object }) =>
@@ -64,7 +64,7 @@ interface Listed {
   expires_at: string | null
 }
 
-/** Returns all pages of a list, without records that the service made itself. */
+/** Returns all pages of a list, without records that the service created itself. */
 async function list(client: Client, { path, field, isMade }: MadeList): Promise<Listed[]> {
   const records: Listed[] = []
   for (let token = ''; ; ) {
@@ -76,7 +76,7 @@ async function list(client: Client, { path, field, isMade }: MadeList): Promise<
   }
 }
 
-/** Lists the cgroups of boxes, of each hierarchy. */
+/** Lists the cgroups of boxes in every hierarchy. */
 function cgroupsOf({ dataDir }: SharedService): string[] {
   const instance = readFileSync(join(dataDir, 'instance'), 'utf8').trim()
   const roots = ['', ...readdirSync(CGROUPS)].map((root) => join(CGROUPS, root, 'boxyard', instance))
@@ -90,7 +90,7 @@ function clientOf(service: SharedService): Client {
   )
 }
 
-/** A list of the API with records that test files make. */
+/** An API list with records that test files create. */
 interface MadeList {
   path: string
   field: string
@@ -136,7 +136,7 @@ const MADE: readonly MadeList[] = [
 ]
 
 const CGROUPS = '/sys/fs/cgroup'
-/** Codes of faults of the service. Faults of the host are left out, since tests of other workers cause some. */
+/** Codes of service faults. Leaves out faults of the host, because tests in other workers cause some. */
 const FAULTS = [
   ...['boxes_unknown', 'box_start_failed', 'missing_subvolumes', 'unknown_subvolumes', 'remains_not_destroyed'],
   ...['pool_full', 'pool_read_only', 'pool_not_backed', 'storage_errors', 'scrub_errors', 'scrub_failed'],

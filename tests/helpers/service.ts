@@ -12,39 +12,39 @@ import { TESTED_AGENT, TESTED_FRONT, TESTED_FRONT_SETTINGS } from './programs.ts
 import { type SharedService, workerService } from './shared-service.ts'
 
 export interface TestServiceOptions {
-  /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
+  /** `BOXYARD_*` settings, added to the settings of a small service with base busybox. */
   settings?: Record<string, string>
-  /** False starts the agent alone. Default true. */
+  /** False starts only the agent. Default true. */
   front?: boolean
   /** Replaces agent/main.ts. */
   agentScript?: string
-  /** Runs both on a node of this host: at its address, by the program that starts another one there. */
+  /** Runs both on a node of this host. `address` is the node's address, and `enter` is a program that starts another one there. */
   on?: { address: string; enter: string }
   /** Prepares the data directory before anything starts. */
   prepare?(dataDir: string): void
 }
 
-/** An agent and a standalone front with real boxes, as a user runs them. */
+/** An agent and a standalone front with real boxes, run as a user runs them. */
 export interface TestService extends SharedService {
-  /** Signals the agent (default SIGKILL) and waits until it is gone; boxes run on. */
+  /** Signals the agent (default SIGKILL) and waits until it exits. Boxes keep running. */
   killAgent(signal?: NodeJS.Signals): Promise<void>
-  /** Starts the agent after `killAgent`, on the same port, with `settings` changed. */
+  /** Starts the agent after `killAgent`, on the same port, with changed `settings`. */
   startAgent(settings?: Record<string, string>): Promise<void>
-  /** Kills the front and waits until it is gone. */
+  /** Kills the front and waits until it exits. */
   killFront(): Promise<void>
   /** Starts the front after `killFront`, on the same port. */
   startFront(): Promise<void>
-  /** Stops both politely and starts both again, on the same ports. */
+  /** Stops both gracefully and restarts them on the same ports. */
   restart(): Promise<void>
-  /** Runs a mode of the agent, such as `down`, to its end and returns its output; throws unless it exits with 0. */
+  /** Runs a mode of the agent, such as `down`, to completion and returns its output. Throws unless it exits with 0. */
   runAgentMode(...args: string[]): Promise<string>
-  /** Stops the processes, takes the boxes down and removes the data directory; throws if a step fails or an agent crashed. */
+  /** Stops the processes, takes the boxes down and removes the data directory. Throws if a step fails or an agent crashed. */
   close(): Promise<void>
 }
 
 /**
- * Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. Closes the service of the
- * worker first: a host has numbers for twelve instances.
+ * Starts a service in a temporary data directory and waits until it is ready. Close it even after a failure.
+ * Closes the worker's service first, because a host has numbers for only twelve instances.
  */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   await workerService()?.closeUnused()
@@ -130,7 +130,7 @@ async function settingsOf(dataDir: string, { settings }: TestServiceOptions): Pr
 
 interface Processes {
   logs: readonly string[]
-  /** Returns the last lines of an agent that ended by an error it did not foresee; null if none did. */
+  /** Returns the last lines of an agent that exited with an unexpected error, or null if none did. */
   crash(): string | null
   start(): Promise<void>
   stop(): Promise<void>
@@ -197,7 +197,7 @@ function createProcesses(
   }
 }
 
-/** Runs a command to its end and returns its output without log lines. */
+/** Runs a command to completion and returns its output without log lines. */
 async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   const lines: string[] = []
   const child = startLoggingChild({ command, env, onLine: (line) => lines.push(line) })
@@ -207,8 +207,8 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
 }
 
 /**
- * Returns a loopback port that was free a moment ago, from a range from which neither the system nor a test cluster takes any.
- * No port is returned twice, nor in two jest workers.
+ * Returns a loopback port that was free a moment ago. Neither the system nor a test cluster takes ports from its range. Never returns a
+ * port twice, not even in two jest workers.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -226,13 +226,13 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Returns the settings of a service that listens at `host`. */
+/** Returns the settings for a service that listens at `host`. */
 function settingsAt(host: string): Record<string, string> {
   const names = ['HOST', 'AGENT_HOST', 'DATA_HOST', 'METRICS_HOST', 'EDGE_HOST']
   return Object.fromEntries(names.map((name) => [`BOXYARD_${name}`, host]))
 }
 
-/** Returns the settings of the runtime under test: with `TEST_RUNTIME=kubernetes` pods, with `TEST_WARM_POOL` warm ones. */
+/** Returns the settings of the tested runtime. `TEST_RUNTIME=kubernetes` uses pods, and `TEST_WARM_POOL` is the number of warm pods. */
 function runtimeSettings(): Record<string, string> {
   if (runtimeOfTests() !== 'kubernetes') return {}
   const { kubeconfig, node, image } = clusterOfTests()
@@ -253,10 +253,10 @@ const DEFAULTS = {
 const UNIT_UMASK = ['/bin/sh', '-c', 'umask 077 && exec "$@"', 'sh']
 const KEPT_LINES = 500
 const SHOWN_LINES = 20
-/** The end of an agent by an error that it did not foresee (agent/modes.ts). */
+/** Exit code of an agent after an unexpected error (agent/modes.ts). */
 const CRASHED = 'exit code 70'
 const STOP_DEADLINE_MS = 45_000
-/** First of 12,000–19,999: below the ports of test clusters, so that a part of one that restarts finds its port free. */
+/** First of 12,000–19,999. The ports of test clusters are higher, so that a cluster component that restarts finds its port free. */
 const FIRST_PORT = 12_000
 const WORKERS = 8
 const PORTS_EACH = (FIRST_CLUSTER_PORT - FIRST_PORT) / WORKERS

@@ -1,17 +1,17 @@
 import { expect } from '@jest/globals'
 import { SHARES, type ShareName } from '../../shared/schemas/shares.ts'
 
-/** What is shared by a rule. */
+/** Names of the resources shared by a rule. */
 export type NamesWith<Rule> = {
   [Name in ShareName]: (typeof SHARES)[Name]['rule'] extends Rule ? Name : never
 }[ShareName]
 
-/** Lists what is shared by a rule. */
+/** Lists the resources shared by a rule. */
 export function namesWith<const Rule extends (typeof SHARES)[ShareName]['rule']>(rule: Rule): NamesWith<Rule>[] {
   return (Object.keys(SHARES) as NamesWith<Rule>[]).filter((name) => SHARES[name].rule === rule)
 }
 
-/** Takes by a call that throws where it refuses; returns false if it did. */
+/** Calls `act`. Returns false if it throws the error of a limit. */
 export function takes(act: () => unknown): boolean {
   try {
     act()
@@ -22,12 +22,12 @@ export function takes(act: () => unknown): boolean {
   }
 }
 
-/** Throws; for what a promise was rejected with. */
+/** Throws the reason of a rejected promise. */
 export function fail(error: unknown): never {
   throw error
 }
 
-/** The first of what a promise comes to: refused at once, or under way. */
+/** Returns false if a promise is refused at once, or true if it is still running. */
 export async function isUnderWay(work: Promise<unknown>): Promise<boolean> {
   const refused = work.then(
     () => true,

@@ -1,6 +1,6 @@
 import type { DecoratedPorts } from '../../agent/compose/deployment.ts'
 
-/** A call of a port, such as `store.boxes.replace`, checked by the compiler against the ports. */
+/** Name of a call of a port, such as `store.boxes.replace`. The compiler checks it against the ports. */
 export type PortCall = { [Port in keyof DecoratedPorts]: CallsOf<DecoratedPorts[Port], Port> }[keyof DecoratedPorts]
 
 // Distributes over unions of ports.
@@ -13,10 +13,10 @@ type CallOrCalls<T, Path extends string> = T extends (...args: never[]) => unkno
     ? CallsOf<T, Path>
     : never
 
-/** Makes a call by `call`, or does something else in its place. */
+/** Makes a call with `call`, or does something else instead. */
 export type Tap = (name: string, call: () => unknown) => unknown
 
-/** Returns `target` with each call of it, and of the objects in it, passed to `tap` with its name below `path`. */
+/** Returns `target` with its calls passed to `tap`, including calls of nested objects. Names of calls start with `path`. */
 export function tapCalls<T extends object>(path: string, target: T, tap: Tap): T {
   const tapped = new Map<PropertyKey, unknown>()
   const tapValue = (name: string, value: unknown, object: T): unknown => {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from '../../infra/commands.ts'
 
-/** Runs a Node.js program of node_modules in the directory `cwd` to its end. */
+/** Runs a Node.js program from node_modules to completion in the directory `cwd`. */
 export function runTool(cwd: string, [program = '', ...args]: readonly string[]): { exitCode: number; stdout: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'node_modules', program), ...args], {
     cwd,

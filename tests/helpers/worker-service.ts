@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 import { bringToRest, serviceFaultsOf } from './service-rest.ts'
 import type { WorkerService } from './shared-service.ts'
 
-/** Creates the service of this worker. It starts when a test file first asks for it, and closes when jest ends the worker. */
+/** Creates the service of this worker. It starts when a test file first uses it and closes when jest ends the worker. */
 export function createWorkerService(): WorkerService {
   let running: TestService | null = null
   let isUsed = false
@@ -73,9 +73,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The message by which jest-worker asks a worker to end (its src/types.ts). */
+/** The message with which jest-worker asks a worker to end (its src/types.ts). */
 const CHILD_MESSAGE_END = 2
 const SHOWN_LINES = 10
 const SHOWN_CHARACTERS = 300
-/** An agent and a front that run answer sooner, also on a busy machine. */
+/** A running agent and front answer sooner, even on a busy machine. */
 const SERVING_MS = 20_000

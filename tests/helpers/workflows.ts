@@ -1,13 +1,13 @@
 import { parse } from 'yaml'
 
-/** The only job of a GitHub workflow, as far as this reads it. */
+/** The only job of a GitHub workflow, with the fields read here. */
 interface Job {
   if?: string
   env?: Record<string, string>
   steps: { if?: string; run?: string; uses?: string }[]
 }
 
-/** Reads the workflow in the block ```yaml of a page. */
+/** Reads the workflow in the ```yaml block of a page. */
 export function readWorkflow(page: string): Job {
   const text = /^```yaml\n([^]*?)^```$/m.exec(page)?.[1] ?? ''
   const { jobs } = parse(text) as { jobs: Record<string, Job> }
@@ -17,8 +17,8 @@ export function readWorkflow(page: string): Job {
 }
 
 /**
- * Returns the scripts that GitHub would run, with the values of expressions such as `github.event.number` in their place. Variables and
- * secrets (`vars.…`, `secrets.…`, `github.token`) are left to the caller, and `uses` is left out.
+ * Returns the scripts that GitHub would run, with the values of expressions such as `github.event.number`. The caller sets variables and
+ * secrets (`vars.…`, `secrets.…`, `github.token`). Leaves out `uses` steps.
  */
 export function stepsOf(job: Job, values: Readonly<Record<string, string>>): string[] {
   const resolve = (text: string): string =>

@@ -97,7 +97,7 @@ export function useCommandLine<Service extends SharedService>(used: UsedService<
     },
     startInTerminal: (args, place = {}) => {
       const command = [process.execPath, program, ...args].map(quote).join(' ')
-      // Sets a size, because script(1) without a terminal gives its child a terminal without one.
+      // Sets a size, because the terminal of script(1) has none if script(1) itself runs without a terminal.
       const line = `stty cols 100 rows 30 && exec ${command}`
       return begin(['script', '--quiet', '--flush', '--return', '--command', line, '/dev/null'], place)
     },

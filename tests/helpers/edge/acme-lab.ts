@@ -15,14 +15,14 @@ export interface AcmeLab {
   dataDir: string
   /** Address for clients that trust the CA. */
   place: TlsPlace
-  /** Returns the pids of Caddy. */
+  /** Returns Caddy's pids. */
   caddyPids(): number[]
-  /** Returns the pids of HAProxy. */
+  /** Returns HAProxy's pids. */
   haproxyPids(): number[]
   close(): Promise<void>
 }
 
-/** Creates a lab whose edge is not open yet. Close it, also after a failure. */
+/** Creates a lab with an edge that is not open yet. Close it even after a failure. */
 export async function createAcmeLab({ certificates = null }: { certificates?: string | null } = {}): Promise<AcmeLab> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-acme-data-'))
   const [port, httpPort] = [await freePort(), await freePort()]

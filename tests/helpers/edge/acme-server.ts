@@ -10,20 +10,20 @@ import { startNameServer } from '../network/name-server.ts'
 import { freePort } from '../service.ts'
 import { makeCertificate } from './certificates.ts'
 
-/** A CA on loopback that speaks ACME, and validates that the client controls each name. */
+/** A CA on loopback that speaks ACME and validates control of each name. */
 export interface AcmeServer {
-  /** URL of its directory. */
+  /** URL of the ACME directory. */
   directory: string
   /** Path of the certificate that authenticates the directory. */
   root: string
   /** PEM of the root of the issued certificates. */
   issuer: string
-  /** The name server that it asks: `127.0.0.1:PORT`, and its TXT records. */
+  /** The name server that the CA queries, as `127.0.0.1:PORT`, and its TXT records. */
   resolver: string
   texts: Map<string, string[]>
   /** Returns the number of orders so far. */
   orders(): number
-  /** Returns its output so far. */
+  /** Returns the CA's output so far. */
   output(): string
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startAcmeServer({
     ...{ tlsPort, httpPort },
   }
   writeFileSync(join(directory, 'config.json'), JSON.stringify({ pebble: config }))
-  // By default Pebble delays validation, and rejects some valid nonces to test clients.
+  // By default, Pebble delays validation and rejects some valid nonces to test clients.
   const env = { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '0', PATH: process.env['PATH'] ?? '' }
   const call = [program, '-config', join(directory, 'config.json'), '-dnsserver', `127.0.0.1:${names.port}`]
   const [command = '', ...args] = dieWithParent(call)

@@ -26,7 +26,7 @@ export const BOX_HOST = 'web--demo.boxes.test'
 export const SIGN_IN_HOST = 'sign-in.boxes.test'
 export const START = 1_800_000_000_000
 
-/** The agent's side of the edge, over a real store, with a fake edge that records grants. */
+/** The agent's side of the edge, with a real store and a fake edge that records grants. */
 export interface BackendLab {
   backend: EdgeBackend
   grants: EdgeGrants
@@ -38,25 +38,25 @@ export interface BackendLab {
   passing: Map<string, number>
   /** Targets by host. */
   hosts: Map<string, HostTarget>
-  /** Edges of other cells, by hosts. */
+  /** Edges of other cells, by host. */
   led: Map<string, CellEdge>
   /** Names of resumed boxes, in order. */
   resumed: string[]
   /** Log lines. */
   lines: string[]
-  /** Sets a callback that runs before a resume is answered. */
+  /** Sets a callback that runs before a resume returns. */
   onResume(act: (box: string) => void | Promise<void>): void
-  /** Sets the prober's answer; null if the port takes connections. */
+  /** Sets the prober's answer. Null means that the port accepts connections. */
   look(answer: () => string | null): void
   /** Advances the clock. */
   pass(ms: number): void
   mint(wanted?: Partial<NewToken>): Promise<{ token: string; id: string }>
-  /** Simulates a restart of the agent: the same store, and an edge without grants. */
+  /** Simulates an agent restart with the same store and an edge without grants. */
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a lab in a directory of its own. */
+/** Opens a lab in its own directory. */
 export async function openBackendLab(): Promise<BackendLab> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-edge-backend-'))
   const path = join(directory, 'boxyard.db')
@@ -105,7 +105,7 @@ export async function openBackendLab(): Promise<BackendLab> {
   return lab
 }
 
-/** State that outlives a process. */
+/** State that survives a simulated restart. */
 interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'led' | 'resumed' | 'lines'> {
   keys: TokenKeySet
   now: number
@@ -173,7 +173,7 @@ function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke' |
   }
 }
 
-/** Returns a box, and the route to it if it runs. */
+/** Returns a box, and its route if it runs. */
 export function targetOf(
   overrides: Partial<BoxRecord> & {
     status?: BoxRecord['observed']['status']
@@ -198,7 +198,7 @@ export function targetOf(
   return { box, service: null, at, route: status === 'running' ? route : null, isHeld: false }
 }
 
-/** Builds the head of a request; that of a browser with `browses`, and with `cookie` one of a page of the same host. */
+/** Builds a request head. `browses` adds a browser's headers. `cookie` makes it a request from a page of the same host. */
 export function edgeRequest(
   changed: Partial<EdgeRequest> & { browses?: boolean; token?: string; cookie?: string } = {},
 ): EdgeRequest {
@@ -248,7 +248,7 @@ export function pageRequest(
   }
 }
 
-/** Returns a decision that is an answer; throws for a forwarded request. */
+/** Returns a decision that is an answer. Throws for a forwarded request. */
 export function answerOf(decision: EdgeDecision): Extract<EdgeDecision, { kind: 'answer' }> {
   if (decision.kind === 'answer') return decision
   throw new Error(`not answered: ${JSON.stringify(decision)}`)

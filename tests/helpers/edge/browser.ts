@@ -3,17 +3,18 @@ import type { BrowserContext, Page, Request } from 'playwright-core'
 import { addEvidence, type EvidenceSource, keepLastLines } from '../evidence.ts'
 import { type LaunchedBrowser, launchChromium } from './chromium.ts'
 
-/** A user with a browser without cookies, and one page in it. */
+/** A user with one page in a browser without cookies. */
 export interface BrowserUser {
   context: BrowserContext
   page: Page
-  /** Violations of the Content-Security-Policy, and errors of scripts. */
+  /** Violations of the Content-Security-Policy, and script errors. */
   complaints: string[]
 }
 
 /**
- * Launches Debian's Chromium for the tests of the calling file; it resolves every host below `domain` to this machine. It takes any
- * certificate, or with `trust` as sound only that with this key, and pages are then kept for *Back* as users have it.
+ * Launches Debian's Chromium for the tests of the calling file. It resolves every host below `domain` to this machine.
+ * By default, it accepts any certificate. With `trust`, it ignores errors only of certificates with that key, and keeps the back/forward
+ * cache that users have.
  */
 export function useBrowser(
   domain: string,
@@ -36,7 +37,7 @@ export function useBrowser(
       if (browser === null) throw new Error('the browser has not started')
       await Promise.all(contexts.map((context) => context.close()))
       const context = await browser.newContext({ ignoreHTTPSErrors: trust === undefined })
-      // A machine with other work may take long over a page.
+      // A busy machine can take long to load a page.
       context.setDefaultTimeout(120_000)
       contexts = [context]
       addEvidence(watchRequests(context))
@@ -50,7 +51,7 @@ export function useBrowser(
   }
 }
 
-/** Returns what a failed test shows of an open browser: its pages with their text, requests without an answer, and the last refusals. */
+/** Returns evidence about an open browser for a failed test. Shows the text of its pages, pending requests, and the last refusals. */
 function watchRequests(context: BrowserContext): EvidenceSource {
   const open = new Set<Request>()
   const refusals = keepLastLines('The last refusals that the browser got:')
@@ -60,7 +61,7 @@ function watchRequests(context: BrowserContext): EvidenceSource {
   context.on('requestfailed', (request) => {
     open.delete(request)
     const cause = request.failure()?.errorText
-    // A page ends its own requests.
+    // Pages cancel their own requests.
     if (cause !== 'net::ERR_ABORTED') refusals.note(`${tell(request)} ${cause}`)
   })
   let isClosed = false

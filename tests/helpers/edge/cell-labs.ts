@@ -1,11 +1,11 @@
 import { request } from 'node:http'
 import type { EdgeLab } from './lab.ts'
 
-/** Host of a box, and address of a client, of tests with two edges. */
+/** Host of a box and address of a client, for tests with two edges. */
 export const LED_HOST = 'web--demo.localhost'
 export const LED_CLIENT = '127.0.0.77'
 
-/** Answers each question of an edge about a host of the other one with its address. */
+/** Answers an edge's questions about hosts of the other edge with the address of that edge. */
 export function leadTo(lab: EdgeLab, other: EdgeLab): void {
   lab.decide(({ host, isLed, isOwn }) => {
     if (!isLed && host.includes('--demo')) return { kind: 'lead', to: cellEdgeOf(other) }
@@ -25,7 +25,7 @@ export interface LedRequest {
   port: number
 }
 
-/** Sends a request from the address of the client, by default for the box. */
+/** Sends a request from the client's address, by default for the box. */
 export function askLed({ host = LED_HOST, path = '/', method = 'GET', headers = {}, port }: LedRequest) {
   return new Promise<{ status: number; text: string; type: string | undefined }>((resolve, reject) => {
     const outgoing = request({

@@ -3,15 +3,15 @@ import { createHash, X509Certificate } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Makes a key and a certificate for 127.0.0.1, signed by `issuer` or itself; writes `<name>.key` and `<name>.crt` to the directory. */
+/** Creates a key and a certificate for 127.0.0.1, signed by `issuer` or self-signed. Writes them as `<name>.key` and `<name>.crt`. */
 export function makeCertificate(directory: string, name: string, issuer?: string): { cert: string; key: string } {
   const usage = `basicConstraints=CA:${issuer ? 'FALSE' : 'TRUE'}`
   return certify({ directory, name, issuer, extensions: `subjectAltName=IP:127.0.0.1\n${usage}\n` })
 }
 
 /**
- * Makes a CA and a certificate of it for all hosts below `domain` in `<directory>/made`; returns the settings of an edge that serves it,
- * and the hash of its key by which Chromium is told to trust it.
+ * Creates a CA and a certificate for all hosts below `domain` in `<directory>/made`. Returns the settings of an edge that serves the
+ * certificate, and the hash of its key for Chromium to trust.
  */
 export function encryptDomain(directory: string, domain: string): { settings: Record<string, string>; trust: string } {
   const made = join(directory, 'made')
@@ -26,7 +26,7 @@ export function encryptDomain(directory: string, domain: string): { settings: Re
   }
 }
 
-/** Makes a CA in `<directory>/authority.crt` and a certificate of it, `<name>.crt`, for these hosts; `*.` stands for one label. */
+/** Creates a CA in `<directory>/authority.crt` and a certificate of that CA, `<name>.crt`, for these hosts. `*.` matches one label. */
 export function certifyHosts(directory: string, name: string, hosts: readonly string[]): { cert: string; key: string } {
   makeCertificate(directory, 'authority')
   const names = hosts.map((host) => `DNS:${host}`).join(',')

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 
-/** A browser with a home of its own, which goes when it ends. */
+/** A browser with its own home directory, which `end` deletes. */
 export type LaunchedBrowser = Pick<Browser, 'newContext'> & { end(): Promise<void> }
 
-/** Launches Debian's Chromium without a window, with arguments beside those that it needs here. */
+/** Launches headless Debian Chromium. Adds `args` to the arguments that it needs here. */
 export async function launchChromium(args: readonly string[], options: LaunchOptions = {}): Promise<LaunchedBrowser> {
   const home = mkdtempSync(join(tmpdir(), 'boxyard-browser-'))
   const executablePath = join(home, 'chromium')
@@ -21,7 +21,7 @@ export async function launchChromium(args: readonly string[], options: LaunchOpt
     const browser = await chromium.launch({
       ...options,
       executablePath,
-      // Chromium's sandbox does not work for root, which tests run as.
+      // Chromium's sandbox does not work for root, and tests run as root.
       args: ['--no-sandbox', ...args],
       env: { PATH: process.env['PATH'], HOME: home },
     })

@@ -1,24 +1,24 @@
 import type { TLSSocket } from 'node:tls'
 import { openTls, type TlsPlace } from './tls-client.ts'
 
-/** A name and a value of a head, as they are sent: nothing is checked or put in order. */
+/** Name and value of a header, sent without checks or sorting. */
 export type RawHeader = readonly [name: string, value: string]
 
-/** What the server said of each stream. */
+/** The server's response on each stream. */
 export interface Http2Answer {
-  /** Status by stream; 0: its head has none in a form that is read here. */
+  /** Status by stream. 0 means no status in a form that this client reads. */
   statuses: Map<number, number>
-  /** Error codes of streams that it reset. */
+  /** Error codes of streams that the server reset. */
   resets: Map<number, number>
-  /** Error code by which it ended the connection; null: it did not. */
+  /** Error code with which the server ended the connection, or null. */
   goAway: number | null
 }
 
-/** Types and flags of frames (RFC 9113, 6). */
+/** Frame types and flags (RFC 9113, 6). */
 export const H2_FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, continuation: 9 } as const
 export const [END_STREAM, END_HEADERS] = [1, 4] as const
 
-/** Returns a frame. */
+/** Builds a frame. */
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)
@@ -28,19 +28,17 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload])
 }
 
-/** Encodes a head as literals that are never indexed (RFC 7541, 6.2.3), of any bytes. */
+/** Encodes a header block as never-indexed literals (RFC 7541, 6.2.3). Accepts any bytes. */
 export function headBlock(headers: readonly RawHeader[]): Buffer {
   return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.from([0x10]), literal(name), literal(value)]))
 }
 
-/** Returns the frame of a request without a body. */
+/** Builds the frame of a request without a body. */
 export function requestFrame(stream: number, headers: readonly RawHeader[]): Buffer {
   return frame(H2_FRAME.headers, END_STREAM | END_HEADERS, stream, headBlock(headers))
 }
 
-/**
- * Sends frames over a connection of its own; resolves once the server has answered or reset `stream`, or ended the connection.
- */
+/** Sends frames over a new connection. Resolves once the server answers or resets `stream`, or ends the connection. */
 export async function sendFrames(place: TlsPlace, frames: readonly Buffer[], stream = 1): Promise<Http2Answer> {
   const line = await openTls(place, 'edge', ['h2'])
   const answer: Http2Answer = { statuses: new Map(), resets: new Map(), goAway: null }
@@ -75,7 +73,7 @@ function readFrames(line: TLSSocket, answer: Http2Answer, onFrame: () => void): 
   })
 }
 
-/** Reads a status: an entry of the static table, or a literal without Huffman coding, which is how HAProxy sends it. */
+/** Reads a status as HAProxy sends it, from the static table or as a literal without Huffman coding. */
 function statusOf(block: Buffer): number {
   const known = KNOWN_STATUSES.get(block[0] ?? 0)
   return known ?? Number(/\d{3}/.exec(block.subarray(0, 8).toString('latin1'))?.[0] ?? 0)
@@ -94,6 +92,6 @@ function lengthOf(length: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-/** Begins a connection of a client (RFC 9113, 3.4). */
+/** Starts a client's connection (RFC 9113, 3.4). */
 export const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(H2_FRAME.settings, 0, 0)])
 const KNOWN_STATUSES = new Map([200, 204, 206, 304, 400, 404, 500].map((status, index) => [0x88 + index, status]))

@@ -35,7 +35,7 @@ export interface UpstreamRequest {
   headers: IncomingMessage['headers']
 }
 
-/** A server that stands in for one in a box. */
+/** A server that plays the role of a server in a box. */
 export interface Upstream {
   address: string
   port: number
@@ -51,20 +51,20 @@ export interface EdgeLab {
   /** Requests that reached the gate. */
   asked: EdgeRequest[]
   decide(decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision>): void
-  /** Names that may get certificates; none at first. */
+  /** Names that can get certificates. Empty at first. */
   certified: Set<string>
-  /** Names for which the edge asked whether they may get certificates. */
+  /** Names for which the edge asked whether it can get certificates. */
   wanted: string[]
-  /** Starts a server that by default answers with a description of the request; it echoes WebSockets. */
+  /** Starts a server that echoes WebSockets. By default, it answers a request with its description. */
   startUpstream(listener?: RequestListener): Promise<Upstream>
   route(host: string, upstream: Pick<Upstream, 'address' | 'port'>, rest?: Partial<EdgeRoute>): EdgeRoute
-  /** Ports at the loopback of boxes, by `<address>:<port>` of the routes that lead there; none at first. */
+  /** Ports on the loopback of boxes, by `<address>:<port>` of the routes to them. Empty at first. */
   loopback: Map<string, number>
-  /** Opens the edge; later calls open another driver over the same run directory. */
+  /** Opens the edge. Later calls open another driver over the same run directory. */
   open(state?: { routes?: EdgeRoute[]; grants?: EdgeGrant[] }): Promise<Edge>
   /** Closes the driver and leaves the edge running. */
   leave(): Promise<void>
-  /** Sends these bytes; resolves with the answer when the edge closes or `until` matches. */
+  /** Sends these bytes. Resolves with the answer once the edge closes or `until` matches. */
   say(text: string, until?: RegExp): Promise<string>
   /** Sends one request with `connection: close`. */
   ask(head: readonly string[], body?: string): Promise<LabAnswer>
@@ -77,13 +77,13 @@ export interface LabAnswer {
   body: string
 }
 
-/** The options of an edge behind Caddy that one without it does not have. */
+/** Options that an edge has only behind Caddy. */
 export type LabAcme = Omit<CaddyEdgeOptions, keyof HaproxyEdgeOptions>
 
-/** Creates a lab whose edge is not open yet, behind Caddy if `acme` is given. Close it, also after a failure. */
+/** Creates a lab with an edge that is not open yet, behind Caddy if `acme` is given. Close it even after a failure. */
 export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: LabAcme | null = null): EdgeLab {
   const runDir = mkdtempSync(join(tmpdir(), 'boxyard-edge-'))
-  // The agent's run directory has the same mode.
+  // The same mode as the agent's run directory.
   chmodSync(runDir, 0o711)
   const certified = new Set<string>()
   const wanted: string[] = []
@@ -120,7 +120,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
       ...rest,
     }),
     open: async ({ routes = [], grants = [] } = {}) => {
-      // Reuses the driver that was created with the lab: one that is never closed keeps the process alive.
+      // Reuses the driver created with the lab, because a driver that is never closed keeps the process alive.
       if (isTaken) lab.edge = create()
       isTaken = true
       const gate = gateOf(lab, (request) => decision(request))
@@ -144,7 +144,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
   return lab
 }
 
-/** Returns a grant, of one hour by default. */
+/** Returns a grant that expires after an hour by default. */
 export function grantOf(credential: string, scope: string, lifeMs = 3_600_000): EdgeGrant {
   return { credential: digestOf(credential), scope, expiresAt: Date.now() + lifeMs }
 }
@@ -191,7 +191,7 @@ function gateOf(lab: EdgeLab, decide: (request: EdgeRequest) => EdgeDecision | P
   }
 }
 
-/** As the agent does; loopback is that of this host. */
+/** Connects as the agent does, but to the loopback of this host. */
 async function reachOf(
   { loopback }: EdgeLab,
   { address, port }: { address: string; port: number },

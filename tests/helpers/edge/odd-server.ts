@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A server that does with the first bytes of each connection what a test wants, which need not be HTTP. */
+/** A server that lets a test handle the first bytes of each connection. They can belong to any protocol. */
 export interface OddServer {
   address: string
   port: number
-  /** What each connection has sent, in order of the connections. */
+  /** Bytes received on each connection, in the order of connections. */
   received: string[]
   close(): Promise<void>
 }
 
-/** Starts a server; `act` is called once for each connection, when its first bytes have come. */
+/** Starts a server. It calls `act` once per connection, when the first bytes arrive. */
 export async function startOddServer(
   act: (socket: Socket, received: string) => void,
   address = '127.0.0.1',

@@ -3,10 +3,10 @@ import { expect } from '@jest/globals'
 import { eventually } from '../eventually.ts'
 import type { Client } from '../front/client.ts'
 
-/** Path of the boxes that `makeSites` makes. */
+/** Path of the boxes that `makeSites` creates. */
 export const SITES = '/v1/projects/browser/boxes'
 
-/** Makes boxes whose service `web` is the site of tests/fixtures/site.sh, each with this `auth` of its URLs; waits until they serve. */
+/** Creates boxes whose service `web` is tests/fixtures/site.sh, with this `auth` for each box's URLs. Waits until they serve. */
 export async function makeSites(client: Client, auths: Record<string, 'token' | 'public'>): Promise<void> {
   await Promise.all(Object.entries(auths).map(([name, auth]) => makeSite(client, name, auth)))
 }

@@ -1,4 +1,4 @@
-/** A shell line that serves port 8080: `quick`, and below /cgi-bin/slow, once there is a file /tmp/end in the box, `slow`. */
+/** A shell line that serves `quick` on port 8080. It also serves `slow` below /cgi-bin/slow, once /tmp/end exists in the box. */
 export const SLOW_SERVER = `mkdir -p /srv/cgi-bin
 echo quick > /srv/index.html
 cat > /srv/cgi-bin/slow <<'END'

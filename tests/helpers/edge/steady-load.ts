@@ -2,12 +2,12 @@ import { Pool } from 'undici'
 
 /** Requests at a constant rate over kept-alive connections. */
 export interface SteadyLoad {
-  /** Stops sending and waits for all answers; resolves with the number of requests, the failures and the bodies received. */
+  /** Stops sending and waits for all answers. Resolves with the number of requests, the failures and the bodies received. */
   stop(): Promise<{ sent: number; failures: string[]; bodies: ReadonlyMap<string, number> }>
 }
 
 /**
- * Requests `url` from the edge of this host, or `through` another one's port, `perSecond` times a second; every status but 200 is a
+ * Requests `url` from this host's edge `perSecond` times a second. `through` is the port of another edge. Every status but 200 is a
  * failure.
  */
 export function startSteadyLoad(
@@ -29,7 +29,7 @@ export function startSteadyLoad(
       if (statusCode !== 200) failures.push(`${statusCode} ${text}`)
       else bodies.set(text, (bodies.get(text) ?? 0) + 1)
     } catch (error) {
-      // What the connection had carried tells a reset of a new one from the end of one that was kept.
+      // The socket's traffic distinguishes a reset of a new connection from the end of a kept-alive one.
       const { socket } = error as { socket?: object }
       failures.push(`${String(error)} ${JSON.stringify(socket ?? {})}`)
     }

@@ -2,10 +2,10 @@ import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:ht
 import { connect as connectTcp } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 
-/** Address for an HTTPS client, and its trust. */
+/** Address for an HTTPS client to connect to, and the roots that it trusts. */
 export interface TlsPlace {
   port: number
-  /** PEM of trusted roots; null trusts any certificate. */
+  /** PEM of trusted roots. Null trusts any certificate. */
   ca: string | null
   /** Source address. Default 127.0.0.1. */
   localAddress?: string
@@ -17,7 +17,7 @@ export interface TlsAnswer {
   text: string
 }
 
-/** Completes a handshake for a name. Rejects if there is no certificate for it, or none that is trusted. */
+/** Completes a handshake for a name. Rejects if the server has no trusted certificate for it. */
 export function openTls(
   { port, ca, localAddress = '127.0.0.1' }: TlsPlace,
   name: string,
@@ -33,7 +33,7 @@ export function openTls(
   })
 }
 
-/** Sends a request over a connection of its own; resolves with the answer's head. */
+/** Sends a request over a new connection. Resolves with the head of the response. */
 export async function openAnswer(
   place: TlsPlace,
   name: string,
@@ -58,7 +58,7 @@ export interface TlsRequest {
   body?: string | Buffer
 }
 
-/** As `openAnswer`, and reads the body. */
+/** Sends a request as `openAnswer` does, and reads the body. */
 export async function askTls(place: TlsPlace, name: string, options: TlsRequest = {}): Promise<TlsAnswer> {
   const answer = await openAnswer(place, name, options)
   let text = ''
@@ -66,7 +66,7 @@ export async function askTls(place: TlsPlace, name: string, options: TlsRequest 
   return { status: answer.statusCode ?? 0, headers: answer.headers, text }
 }
 
-/** Sends these bytes; resolves with everything received when the server closes. */
+/** Sends these bytes. Resolves with everything received once the server closes. */
 export async function sayTls(place: TlsPlace, name: string, text: string): Promise<string> {
   const socket = await openTls(place, name)
   return new Promise((resolve, reject) => {

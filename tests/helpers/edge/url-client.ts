@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request } from 'node:http'
 
-/** The answer of a URL of a box. */
+/** The response of a box URL. */
 export interface UrlAnswer {
   status: number
   headers: IncomingHttpHeaders
@@ -13,11 +13,11 @@ export interface UrlRequest {
   /** Sent as a bearer token. */
   token?: string
   body?: string
-  /** Port of another edge of this host, through which the request goes. */
+  /** Port of another edge on this host to send the request through. */
   through?: number
 }
 
-/** Requests a URL from the edge of this host, independent of DNS. Rejects if the connection fails. */
+/** Requests a URL from the edge of this host without DNS. Rejects if the connection fails. */
 export function askUrl(
   url: string,
   { method = 'GET', headers = {}, token, body, through }: UrlRequest = {},

@@ -7,18 +7,18 @@ export interface VisitOptions {
   form?: Record<string, string>
   /** Sent as `Authorization: Bearer`. */
   token?: string
-  /** Port of another edge of this host, through which the request goes. */
+  /** Port of another edge on this host to send the request through. */
   through?: number
 }
 
-/** The answer at a URL of a box; redirects are not followed. */
+/** The response of a box URL, without following redirects. */
 export interface Visited {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
 }
 
-/** Sends one request to an edge on this machine, independent of DNS. */
+/** Sends one request to an edge on this machine without DNS. */
 export async function visit(
   url: string,
   { method, headers = {}, form, token, through }: VisitOptions = {},
@@ -39,14 +39,14 @@ export async function visit(
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
 }
 
-/** A person's browser: keeps cookies by host and requests pages. */
+/** A person's browser. It keeps cookies by host and requests pages. */
 export interface Visitor {
   visit(url: string, options?: VisitOptions): Promise<Visited>
-  /** Opens a page and signs in with `token`; returns the page reached and its URL. */
+  /** Opens a page and signs in with `token`. Returns the page that follows and its URL. */
   signIn(url: string, token: string): Promise<Visited & { url: string }>
 }
 
-/** Creates a browser without cookies, all of whose requests go `through` the edge of a port. */
+/** Creates a browser without cookies. `through` is the port of the edge for all its requests. */
 export function createVisitor({ through }: { through?: number } = {}): Visitor {
   const jars = new Map<string, Map<string, string>>()
   const visitor: Visitor = {

@@ -9,7 +9,7 @@ import {
 import { createFlowTurns } from '../../../shared/flow-turns.ts'
 import { createValve } from '../../../shared/valve.ts'
 
-/** Collects the streams of a command of some box, all of whose turns are free. */
+/** Collects the streams of a box's command without throttling. */
 export function collect(
   streams: OutputParts<Readable>,
   sinks: OutputParts<OutputSink>,

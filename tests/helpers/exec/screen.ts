@@ -6,15 +6,15 @@ export interface Screen {
   running: RunningExec
   /** Returns everything shown so far. */
   text(): string
-  /** Resolves once the shown text matches; throws after 20 s. */
+  /** Resolves once the shown text matches. Throws after 20 s. */
   until(pattern: RegExp): Promise<void>
   type(text: string): void
   kill(): Promise<void>
-  /** Settles with the exit of the command after all output was shown. */
+  /** Settles with the command's exit once all output is shown. */
   ended: RunningExec['exited']
 }
 
-/** Starts a command of the box with a terminal of 77 by 33. The box's shell runs a string. */
+/** Starts a command in the box on a terminal of 77 by 33. A string runs in the box's shell. */
 export async function openScreen(
   lab: OciLab,
   boxId: string,
@@ -59,7 +59,7 @@ export async function openScreen(
   }
 }
 
-/** Returns everything that a command shows until its end. */
+/** Returns everything that a command shows until it ends. */
 export async function textOf(opened: Promise<Screen>): Promise<string> {
   const screen = await opened
   await screen.ended

@@ -5,15 +5,15 @@ import type { TerminalSize } from '../../../agent/ports/boxes/runtime.ts'
 /** A command controlled by a test. */
 export interface ScriptedStream {
   stream: CommandStream
-  /** Holds what the client sends; the command's output is written to `stdout` and `stderr`. */
+  /** Receives the client's input. Write the command's output to `stdout` and `stderr`. */
   stdin: PassThrough
   stdout: PassThrough
   stderr: PassThrough
   sizes: TerminalSize[]
-  /** Settles when the client has left. */
+  /** Settles when the client disconnects. */
   left: Promise<void>
   hasLeft(): boolean
-  /** Ends the command; its output ends with it unless `keepsOutput`. */
+  /** Ends the command. Also ends its output, unless `keepsOutput` is true. */
   end(how?: Partial<StreamEnd>, keepsOutput?: boolean): void
 }
 

@@ -3,22 +3,22 @@ import type { AttachedExec, DetachedExec, TerminalSession, Typing } from '../../
 import { type Attached, attachTo } from '../attached.ts'
 import { type OciLab, openOciLab, untilGone } from '../boxes/oci-lab.ts'
 
-/** A running box, and the viewers attached to its detached commands and sessions. */
+/** A running box and the viewers attached to its detached commands and sessions. */
 export interface ShimLab {
   lab: OciLab
   /** Attaches a viewer that reads all output. */
   attach(target: DetachedExec | TerminalSession, typing?: Typing): Promise<Attached>
   /** Attaches a viewer that reads nothing. */
   attachStuck(target: DetachedExec | TerminalSession): Promise<AttachedExec>
-  /** Tells whether a path exists in the box. */
+  /** Returns whether a path exists in the box. */
   exists(path: string): boolean
-  /** Detaches all viewers and ends all commands and sessions; call after each test. */
+  /** Detaches all viewers and ends all commands and sessions. Call it after each test. */
   endAll(): Promise<void>
-  /** Closes the lab; fails if it left anything on the host. */
+  /** Closes the lab. Fails if anything of it is left on the host. */
   close(): Promise<void>
 }
 
-/** Starts the box; the caller closes the lab. */
+/** Starts the box. The caller must close the lab. */
 export async function openShimLab(boxId: string): Promise<ShimLab> {
   const lab = await openOciLab()
   await lab.runtime.start(lab.spec(boxId))

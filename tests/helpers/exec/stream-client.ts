@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import WebSocket, { type ClientOptions } from 'ws'
 
-/** How a WebSocket was closed. */
+/** Close code and reason of a WebSocket. */
 export interface Closing {
   code: number
   reason: string
@@ -10,22 +10,22 @@ export interface Closing {
 /** A client of a command's WebSocket that keeps all messages. */
 export interface StreamClient {
   socket: WebSocket
-  /** Headers of the 101 answer. */
+  /** Headers of the 101 response. */
   headers: IncomingMessage['headers']
-  /** Every message so far, in order. */
+  /** All messages so far, in order. */
   messages: (Buffer | string)[]
   closed: Promise<Closing>
   /** Sends `payload` on a channel of a binary protocol. */
   send(channel: number, payload?: string | Uint8Array): void
   /** Returns everything received on a channel of a binary protocol. */
   text(channel: number): string
-  /** Resolves once the text received on a channel contains `text`; rejects if the socket closes first. */
+  /** Resolves once the text received on a channel contains `text`. Rejects if the socket closes first. */
   until(channel: number, text: string): Promise<void>
-  /** Returns the Kubernetes Status received, or undefined. */
+  /** Returns the Kubernetes Status received so far, or undefined. */
   status(): StatusFrame | undefined
 }
 
-/** The fields of a Kubernetes `Status` that tests read. */
+/** Fields of a Kubernetes `Status` that tests read. */
 export interface StatusFrame {
   status: string
   message?: string
@@ -33,7 +33,7 @@ export interface StatusFrame {
   details?: { causes: { reason: string; message: string }[] }
 }
 
-/** The HTTP answer to a refused upgrade. */
+/** The HTTP response to a refused upgrade. */
 export class RefusedUpgrade extends Error {
   readonly status: number
   readonly headers: IncomingMessage['headers']
@@ -51,7 +51,7 @@ export class RefusedUpgrade extends Error {
   }
 }
 
-/** Opens a WebSocket; rejects with RefusedUpgrade if the server answers otherwise. */
+/** Opens a WebSocket. Rejects with RefusedUpgrade if the server refuses the upgrade. */
 export function openStream(
   url: string,
   options: ClientOptions & { protocols?: string[]; token?: string | null } = {},
@@ -106,7 +106,7 @@ export function openStream(
   })
 }
 
-/** Opens a WebSocket that must be refused; returns the refusal. */
+/** Opens a WebSocket that the server must refuse. Returns the refusal. */
 export async function refusedStream(...given: Parameters<typeof openStream>): Promise<RefusedUpgrade> {
   try {
     const { socket } = await openStream(...given)

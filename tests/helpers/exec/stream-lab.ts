@@ -14,23 +14,23 @@ import { type StreamServerOptions, startStreamServer, type TestStreamServer } fr
 export const BOX = '/v1/projects/demo/boxes/web'
 export const CAT = `${BOX}/exec/ws?command=cat&stdin=true`
 
-/** Keys that sign the tokens of the tests. */
+/** Keys that sign the test tokens. */
 export const deployment = makeDeployment()
 
 type ClientOptions = Parameters<typeof openStream>[1]
 
-/** A WebSocket server with scripted commands, and clients for it. */
+/** A WebSocket server with scripted commands, and its clients. */
 export interface StreamLab extends TestStreamServer {
   token: string
-  /** Opens a client and returns it with the command it is connected to. */
+  /** Opens a client and returns it with its command. */
   join(path?: string, options?: ClientOptions): Promise<{ client: StreamClient; command: ScriptedStream }>
-  /** Opens a silent connection. */
+  /** Opens a connection that sends nothing. */
   connect(): Promise<Socket>
-  /** Upgrades a raw socket, over which a test may break the protocol. */
+  /** Upgrades a raw socket, so that a test can break the protocol. */
   shakeHands(): Promise<Socket>
 }
 
-/** Starts a lab; the caller closes it. */
+/** Starts a lab. The caller must close it. */
 export async function startStreamLab(options: Partial<StreamServerOptions> = {}): Promise<StreamLab> {
   const token = await deployment.mint()
   const verifyToken = createTokenVerifier({ keys: () => deployment.tokenKeys, now: Date.now })
@@ -61,8 +61,8 @@ export async function startStreamLab(options: Partial<StreamServerOptions> = {})
 }
 
 /**
- * Returns what opens a WebSocket for a box of a project, by another token of the chain `root` for each attempt; it resolves with false
- * if it is refused for its number.
+ * Returns a function that opens a WebSocket for a box of a project. Each attempt uses another token of the chain `root`. The function
+ * resolves with false if the server limits the number of WebSockets.
  */
 export function webSocketTaker(
   { url }: StreamLab,
@@ -82,7 +82,7 @@ export function webSocketTaker(
   }
 }
 
-/** Returns what sends a message over a new WebSocket of an account; false if that is paused then. */
+/** Returns a function that sends a message over a new WebSocket of an account. It returns false if this pauses the WebSocket. */
 export function messageTaker(clock: { now(): number }): (account: string) => boolean {
   const paces = createMessagePaces(MESSAGE_RATE, clock)
   return (account) => {
@@ -95,7 +95,7 @@ export function messageTaker(clock: { now(): number }): (account: string) => boo
   }
 }
 
-/** Returns an upgrade request as raw bytes. */
+/** Returns the text of an upgrade request. */
 export function handshakeOf(token: string, protocols = 'v5.channel.k8s.io'): string {
   return (
     `GET ${CAT} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${token}\r\n` +
@@ -104,7 +104,7 @@ export function handshakeOf(token: string, protocols = 'v5.channel.k8s.io'): str
   )
 }
 
-/** Writes `pieces` pieces, heeding backpressure; stops if the output is destroyed. */
+/** Writes PIECE `pieces` times and respects backpressure. Stops if the output is destroyed. */
 export function writePieces(output: Writable, pieces: number): { done: Promise<void>; soFar(): number } {
   let written = 0
   let wake = (): void => undefined
@@ -121,5 +121,5 @@ export function writePieces(output: Writable, pieces: number): { done: Promise<v
   return { done: work(), soFar: () => written }
 }
 
-/** The piece that `writePieces` writes. */
+/** The chunk that `writePieces` writes. */
 export const PIECE = Buffer.alloc(64 * 1024, 'y')

@@ -34,29 +34,29 @@ export interface StreamServerOptions {
   heartbeatTimes?: HeartbeatTimes
   messageRate?: MessageRate
   isRevoked?(tokenId: string): boolean
-  /** Takes upgrades for other cells. */
+  /** Handles upgrades for other cells. */
   entry?: Entry
 }
 
-/** The WebSocket server of an agent, without the rest: each WebSocket is connected to a scripted command. */
+/** The WebSocket server of an agent without the rest. It connects each WebSocket to a scripted command. */
 export interface TestStreamServer {
   url: string
   server: StreamServer
   tickets: Tickets
-  /** Calls of the handlers, in order. */
+  /** Handler calls, in order. */
   calls: Parameters<StreamHandlers['streamExec']>[0][]
   /** Actor of each call. */
   actors: (Actor | null)[]
-  /** The commands started, in order. */
+  /** Started commands, in order. */
   started: ScriptedStream[]
-  /** Answers a handler's call; by default with a new scripted stream. */
+  /** Answers a handler call. The default returns a new scripted stream. */
   respond(): Promise<ScriptedStream>
   /** Resolves with the next command that no earlier call has claimed. */
   next(): Promise<ScriptedStream>
-  /** Ends what revoked tokens have opened. */
+  /** Ends requests opened with revoked tokens. */
   endRevoked(): Promise<void>
   isDraining: boolean
-  /** Answers a call for a port; by default there is none. */
+  /** Answers a call for a port. The default refuses it, since nothing listens there. */
   openPort: StreamHandlers['openPort']
   /** Returns the server's sockets of all open connections. */
   wires(): Socket[]

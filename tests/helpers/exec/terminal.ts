@@ -1,17 +1,17 @@
 import xterm from '@xterm/headless'
 import { WebSocket } from 'ws'
 
-/** A minimal terminal client over a WebSocket, whose screen can be read and typed into. */
+/** A minimal terminal client over a WebSocket, with a screen to read and to type into. */
 export interface TestTerminal {
-  /** `X-Exec-Id` or `X-Session-Id` of the answer. */
+  /** `X-Exec-Id` or `X-Session-Id` of the response. */
   readonly id: string
   /** Returns the lines on the screen, without trailing spaces. */
   screen(): string[]
   type(text: string): void
   resize(size: { cols: number; rows: number }): void
-  /** Waits until the screen matches; throws with its content after 15 s. */
+  /** Waits until the screen matches. Throws its content after 15 s. */
   until(pattern: RegExp): Promise<void>
-  /** Resolves with the Kubernetes Status received, and the close code. */
+  /** Resolves with the received Kubernetes Status and the close code. */
   readonly ended: Promise<{ status: Status; code: number }>
   /** Terminates the connection. */
   leave(): void
@@ -20,13 +20,13 @@ export interface TestTerminal {
 type Status = { status: string; details?: unknown } | null
 
 export interface TerminalOptions {
-  /** Sent as a bearer token; null sends none. */
+  /** Sent as a bearer token. Null sends none. */
   token: string | null
   cols?: number
   rows?: number
 }
 
-/** Opens a terminal at `url`, whose query has to state the same size. */
+/** Opens a terminal at `url`. Its query must state the same size. */
 export async function connectTerminal(url: string, options: TerminalOptions): Promise<TestTerminal> {
   const { token, cols = 80, rows = 24 } = options
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true })
@@ -44,8 +44,8 @@ export async function connectTerminal(url: string, options: TerminalOptions): Pr
   const ended = new Promise<{ status: Status; code: number }>((resolve) => {
     socket.once('close', (code) => resolve({ status, code }))
   })
-  // Queries of a program to its terminal (a shell's, for the cursor position) stay unanswered: an answer after the next
-  // line was typed would become input of the command on that line, as for a person who types ahead.
+  // Leaves terminal queries unanswered, such as a shell's query for the cursor position.
+  // An answer after the next line was typed would become input of that line's command, as for a person who types ahead.
   await new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve())
     // After the open, `close` reports errors.

@@ -2,28 +2,31 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { anyKey } from './check.ts'
 
-/** A queue whose keys take turns, as the properties of all such queues use it. */
+/** A queue whose keys take turns, in the form that property tests use. */
 export interface QueueUnderTest {
-  /** Waits for a turn of a key; resolves with what ends it. Rejects if too many wait, or `signal` aborts first, where users may leave. */
+  /**
+   * Waits for a turn of a key. Resolves with a function that ends the turn. Rejects if too many wait, or if `signal` aborts first and users
+   * can leave.
+   */
   enter(key: string, signal: AbortSignal): Promise<() => void>
-  /** Lets everything happen that can happen now. */
+  /** Waits until everything that can happen now has happened. */
   settle(): Promise<void>
 }
 
-/** The bounds of a queue, by what one key and all keys have. */
+/** Limits of a queue, from the counts of one key and of all keys. */
 export interface QueueRules {
-  /** Whether one more turn of a key may begin, while the key has `own` turns of `all`, and `keys` have asked. */
+  /** Returns true if a key can begin one more turn. It has `own` of `all` turns, and `keys` keys have asked. */
   mayBegin(own: number, all: number, keys: number): boolean
-  /** Whether one more of a key may wait, while `own` of it wait, of `all`; default: always. */
+  /** Returns true if a key can have one more waiting request. It has `own` of `all` waiting requests. Default: always. */
   mayWait?(own: number, all: number): boolean
-  /** True if users may leave while they wait. */
+  /** True if users can leave while they wait. */
   canLeave?: boolean
 }
 
-/** One thing that the users of a queue do; `pick` chooses among all that have asked. */
+/** A user action. `pick` chooses among all earlier requests. */
 export type QueueStep = { act: 'ask'; key: string } | { act: 'end' | 'leave'; pick: number }
 
-/** Draws what users do: at most `maxLength` steps. */
+/** Draws at most `maxLength` user actions. */
 export function queueSteps(maxLength = 40): fc.Arbitrary<QueueStep[]> {
   const pick = fc.nat({ max: 1_000 })
   const ask = fc.record({ act: fc.constant('ask' as const), key: anyKey })
@@ -36,14 +39,17 @@ interface Asked {
   state: 'new' | 'waiting' | 'running' | 'over' | 'refused'
   leaving: AbortController
   end(): void
-  /** Turns of other keys that began while this was the first of its key, which had none. */
+  /** Counts turns of other keys while this is the first request of its key and the key has no turn. */
   passedBy: Map<string, number>
 }
 
 /**
- * Has users do the steps, and expects of the queue after each of them: no turn beyond the bounds; nobody waits who may begin; turns of a
- * key begin in order; whoever has no turn lets each other key pass once at most. In the end all who wait have their turn, and the whole
- * queue is free again.
+ * Runs the steps and checks the queue after each of them:
+ * - No key exceeds its limits.
+ * - No request waits that could begin.
+ * - Turns of a key begin in order.
+ * - A key without a turn lets each other key pass once at most.
+ * At the end, every waiting request gets its turn and the whole queue is free again.
  */
 export async function expectFairQueue(
   queue: QueueUnderTest,
@@ -101,7 +107,7 @@ function createUsers(queue: QueueUnderTest, { mayBegin, mayWait = () => true, ca
   const end = (asked: Asked): void => {
     asked.state = 'over'
     asked.end()
-    // A second end frees nothing.
+    // A second call frees nothing.
     asked.end()
   }
   const act = async (step: QueueStep): Promise<void> => {

@@ -2,45 +2,48 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { anyKey } from './check.ts'
 
-/** Something with a rate for each key, as the properties of all such things use it. */
+/** Something with a rate per key, in the form that property tests use. */
 export interface Rated {
-  /** Asks for one; returns 0 if it was let through, else in how many seconds it may come again, if that is told. */
+  /** Makes one request. Returns 0 if it passes, or the seconds until a retry, if known. */
   ask(key: string): number
 }
 
-/** A rate in each second, beyond a burst. */
+/** A rate per second with a burst. */
 export interface Rate {
   perSecond: number
   burst: number
 }
 
-/** One request of a key, some time after the one before it. */
+/** A request of a key, some time after the previous one. */
 export interface RatedStep {
   key: string
   afterMs: number
 }
 
-/** Draws requests, many of which come at once. */
+/** Draws requests. Many arrive at the same time. */
 export const ratedSteps: fc.Arbitrary<RatedStep[]> = fc.array(
   fc.record({ key: anyKey, afterMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat({ max: 2_000 })) }),
   { maxLength: 100 },
 )
 
-/** Draws rates, also below one a second. */
+/** Draws rates, including rates below one a second. */
 export const anyRate: fc.Arbitrary<Rate> = fc.record({
   perSecond: fc.constantFrom(0.1, 0.5, 1, 3, 10, 100),
   burst: fc.integer({ min: 1, max: 20 }),
 })
 
 /**
- * Has keys ask, and expects that in any time each gets no more than the burst and what the rate gives in that time, and is refused only
- * where it has had that; that others take nothing from it; and that whoever comes again after the time that was told is let through.
+ * Makes requests and checks the rate:
+ * - In any period, a key gets at most the burst plus what the rate allows in that period.
+ * - A key is refused only if it has used that up.
+ * - Other keys take nothing from it.
+ * - A request after the reported wait passes.
  */
 export function expectRate(open: (clock: { now(): number }) => Rated, rate: Rate, steps: readonly RatedStep[]): void {
   let now = 0
   const rated = open({ now: () => now })
   const passed = new Map<string, number[]>()
-  /** What a key may still have by the rate, of all that it has had; the least over all times until now. */
+  /** Returns how much the rate leaves a key after its earlier requests. This is the minimum over all periods until now. */
   const leftOf = (times: readonly number[]): number =>
     times.reduce(
       (least, since, index) =>
@@ -61,7 +64,7 @@ export function expectRate(open: (clock: { now(): number }) => Rated, rate: Rate
     let waitSeconds = rated.ask(key)
     for (let asked = 0; waitSeconds === 0 && asked <= rate.burst; asked++) waitSeconds = rated.ask(key)
     assert.ok(waitSeconds > 0, `${key} is never refused`)
-    // Nothing is lost by asking too early.
+    // An early request costs nothing.
     now += waitSeconds * 500
     const isEarly = rated.ask(key) === 0
     now += waitSeconds * 500
@@ -69,5 +72,5 @@ export function expectRate(open: (clock: { now(): number }) => Rated, rate: Rate
   }
 }
 
-/** Fractions are added as floating point numbers. */
+/** Rounding error of floating point sums. */
 const ROUNDING = 1e-6

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { anyKey } from './check.ts'
 
-/** Something bounded that accounts share, as the properties of all such things use it. */
+/** A limited resource that accounts share, in the form that property tests use. */
 export interface SharedThing {
   total: number
-  /** Takes an amount for accounts; returns what gives it back, null if it is refused. */
+  /** Takes an amount for accounts. Returns a function that gives it back, or null if refused. */
   take(accounts: readonly string[], amount: number): (() => void) | null
 }
 
-/** One thing that the users do; `pick` chooses among all that was taken, also what was given back. */
+/** A user action. `pick` chooses among all amounts taken, even amounts given back. */
 export type ShareStep = { act: 'take'; accounts: string[]; amount: number } | { act: 'give back'; pick: number }
 
-/** Draws what users do with something of which one takes between `min` and `max`. */
+/** Draws user actions. Each takes between `min` and `max`, or gives an amount back. */
 export function shareSteps({ min, max }: { min: number; max: number }): fc.Arbitrary<ShareStep[]> {
   const take = fc.record({
     act: fc.constant('take' as const),
-    // An account may be named twice.
+    // An account can appear twice.
     accounts: fc.array(anyKey, { minLength: 1, maxLength: 3 }),
     amount: fc.integer({ min, max }),
   })
@@ -25,8 +25,11 @@ export function shareSteps({ min, max }: { min: number; max: number }): fc.Arbit
 }
 
 /**
- * Has users do the steps, and expects that whatever they take is taken whole, leaves at least as much free as any of its accounts then
- * holds, and is refused only where it would not; and that it comes back once, however often it is given back.
+ * Runs the steps and checks the shares:
+ * - An amount is taken whole or refused.
+ * - It is taken only if it leaves at least as much free as any of its accounts then holds.
+ * - It is refused only if it would leave less.
+ * - Giving it back twice frees it once.
  */
 export function expectFairShares({ total, take }: SharedThing, steps: readonly ShareStep[]): void {
   const taken: { accounts: ReadonlySet<string>; amount: number; giveBack(): void; isHeld: boolean }[] = []
@@ -52,12 +55,12 @@ export function expectFairShares({ total, take }: SharedThing, steps: readonly S
     }
   }
   for (const { giveBack } of taken) giveBack()
-  // All of it is there again: one account gets half, and another half of the rest.
+  // Everything is free again, so one account gets half, and another gets half of the rest.
   assert.equal(takeAll(take, 'first'), Math.floor(total / 2))
   assert.equal(takeAll(take, 'second'), Math.floor((total - Math.floor(total / 2)) / 2))
 }
 
-/** Takes for an account, one by one, until it is refused; returns how many it got. */
+/** Takes units for an account until one is refused. Returns the number taken. */
 function takeAll(take: SharedThing['take'], account: string): number {
   let taken = 0
   while (take([account], 1) !== null) taken++

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { listAttributes, readAttribute, writeAttribute } from '../../../agent/lib/syscalls/metadata.ts'
 
-/** Sets extended attributes of a file, by their names. */
+/** Sets extended attributes of a file by name. */
 export function setAttributes(path: string, attributes: Readonly<Record<string, Buffer>>): void {
   withFile(path, (fd) => {
     for (const [name, value] of Object.entries(attributes)) writeAttribute(fd, name, value)
@@ -15,7 +15,7 @@ export function attributesOf(path: string): Record<string, string> {
   )
 }
 
-/** Encodes an access list as the kernel does: version 2, then tag, rights and id of each entry. */
+/** Encodes an access control list as the kernel does, with version 2, then tag, permissions and id of each entry. */
 export function accessList(...entries: [tag: number, rights: number, id: number][]): Buffer {
   const list = Buffer.alloc(4 + entries.length * 8)
   list.writeUInt32LE(2)
@@ -27,7 +27,7 @@ export function accessList(...entries: [tag: number, rights: number, id: number]
   return list
 }
 
-/** Encodes capabilities of a file, effective and permitted; with the root of a user namespace as version 3. */
+/** Encodes effective and permitted capabilities of a file. With the root of a user namespace, uses version 3. */
 export function capabilities(bits: number, root: number | null = null): Buffer {
   const value = Buffer.alloc(root === null ? 20 : 24)
   value.writeUInt32LE(root === null ? 0x02000001 : 0x03000001)

@@ -17,9 +17,9 @@ import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 export interface FileLab {
   volumes: VolumeLab
   files: HostFiles
-  /** Starts a box with volumes by path; names that end with `:ro` are mounted read-only. */
+  /** Starts a box with volumes by path. Mounts names that end with `:ro` read-only. */
   startBox(id: string, mounts?: Record<string, string>): Promise<BoxFiles>
-  /** Closes the lab; throws if it left anything on the host. */
+  /** Closes the lab. Throws if anything of it is left on the host. */
   close(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export interface FilePage {
   next: FilePath | null
 }
 
-/** Opens a lab; the caller closes it. */
+/** Opens a lab. The caller must close it. */
 export async function openFileLab(): Promise<FileLab> {
   const volumes = await openVolumeLab()
   const handles = createBoxHandles(`${volumes.lab.home}/run/boxes`)
@@ -75,11 +75,11 @@ export async function openFileLab(): Promise<FileLab> {
 /** A lab with one box, `box_main`. */
 export interface FileBox extends FileLab {
   box: BoxFiles
-  /** Returns the host path of a path in the box's root; files there have the ids that the box sees. */
+  /** Returns the host path of a path in the box's root. Files there have the ids that the box sees. */
   disk(path: string): string
 }
 
-/** Opens a lab whose box has new volumes by path, as in `startBox`; stops the box if `view` is `stopped`. */
+/** Opens a lab whose box has new volumes by path, as in `startBox`. Stops the box if `view` is `stopped`. */
 export async function openFileBox(view: string, volumes: Record<string, string> = DATA): Promise<FileBox> {
   const lab = await openFileLab()
   for (const name of Object.values(volumes)) await lab.volumes.makeVolume(name.replace(/:ro$/, ''))
@@ -110,7 +110,7 @@ function boxFiles(
   }
 }
 
-/** Lists a page of a directory, of up to 1,000 entries by default. */
+/** Lists one page of a directory, with up to 1,000 entries by default. */
 export async function listFilePage(
   files: Files,
   { place, path, ...options }: { place: FilesRoot; path: string } & Partial<ListOptions>,
@@ -123,7 +123,7 @@ export async function listFilePage(
   return { entries, next }
 }
 
-/** Yields a text, or bytes, `count` times. */
+/** Yields a string or bytes `count` times. */
 export async function* pieces(text: string | Uint8Array, count = 1): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index++) yield Buffer.from(text)
 }

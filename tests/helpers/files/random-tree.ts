@@ -5,13 +5,13 @@ import { createRandom } from '../sample.ts'
 /** Returns an integer from 0 up to, but not including, `below`. */
 export type Dice = (below: number) => number
 
-/** Creates dice whose results follow from the seed. */
+/** Creates dice that always give the same results for a seed. */
 export function createDice(seed: number): Dice {
   const random = createRandom(seed)
   return (below) => Math.floor(random() * below)
 }
 
-/** Applies a random change to a tree; ignores changes that are impossible. */
+/** Applies a random change to a tree. Ignores impossible changes. */
 export function changeAtRandom(dice: Dice, root: string): void {
   try {
     CHANGES[dice(CHANGES.length)]?.(dice, root)

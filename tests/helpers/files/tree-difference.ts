@@ -9,7 +9,7 @@ export type TreeListing = Map<string, Seen>
 interface Seen {
   type: string
   sizeBytes: number
-  /** Everything whose change a diff must report; leaves out the times of directories. */
+  /** Everything that a diff must report if it changes. Excludes the times of directories. */
   looks: string
 }
 
@@ -23,8 +23,8 @@ export function readListing(root: string): TreeListing {
 }
 
 /**
- * Returns the errors of `changes` as the diff of two trees. Applied to the paths of the earlier tree they must yield those of the
- * later, paths that they do not mention must be unchanged, and their types and sizes must be right.
+ * Returns the errors in `changes` as the diff of two trees. Applied to the earlier paths, the changes must yield the later paths. Paths
+ * that the changes do not mention must stay the same. Types and sizes must be right.
  */
 export function explainChanges(earlier: TreeListing, later: TreeListing, changes: readonly TreeChange[]): string[] {
   const described = changes.map((change) => ({
@@ -60,7 +60,7 @@ export function explainChanges(earlier: TreeListing, later: TreeListing, changes
   return wrong
 }
 
-/** Returns the later path of an earlier one, by the nearest renamed ancestor. */
+/** Returns the later path of an earlier one, from its nearest renamed ancestor. */
 function laterPathOf(was: string, moves: ReadonlyMap<string, string>): string {
   for (let at = was; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
     const to = moves.get(at)

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Runs `use` with a temporary directory that holds `files` (path → content), and removes it. */
+/** Runs `use` with a temporary directory that holds `files` (path → content), then removes it. */
 export async function withTree<T>(
   files: Readonly<Record<string, string>>,
   use: (root: string) => T | Promise<T>,
