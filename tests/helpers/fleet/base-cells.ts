@@ -8,19 +8,19 @@ import { NO_STORAGE_BOUNDS } from '../access/storage-bounds.ts'
 import { openVolumeService, type VolumeService, type VolumeWorld } from '../volumes/service.ts'
 import { createHomeTable, createTableDirectory, type HomeTable } from './table-directory.ts'
 
-/** A cell of a fleet in one process, with a fake pool: boxes, and bases that are made of boxes. */
+/** A cell of a fleet in one process, with a fake pool. It has boxes, and bases made from boxes. */
 export interface BaseCell extends VolumeService {
   bases: Bases
-  /** What a cell does at its start and each minute; returns the names of bases that another has. */
+  /** Publishes bases and drops stale copies, as a cell does at its start and every minute. Returns base names that another cell has. */
   publish(): Promise<string[]>
 }
 
-/** Cells that know each other by one table, and send each other bases. */
+/** Cells that share one table as their directory, and send each other bases. */
 export interface BaseCells {
   table: HomeTable
-  /** Bases that were sent, as `<from> <uid>`, in order. */
+  /** Sent bases as `<from> <uid>`, in order. */
   sent: string[]
-  /** Opens a cell, with the pool that an earlier one had. */
+  /** Opens a cell. Pass `world` to reuse the pool of an earlier cell. */
   open(cell: string, world?: VolumeWorld): Promise<BaseCell>
   close(): void
 }
@@ -68,7 +68,7 @@ export function createBaseCells(): BaseCells {
   }
 }
 
-/** Parts that only imports need. */
+/** Dependencies that only imports use. */
 const UNUSED = { files: null, jobs: null, registry: null, architecture: 'amd64' } as never as {
   files: never
   jobs: never

@@ -2,7 +2,7 @@ import { encodeCursor } from '../../../agent/core/common/paging.ts'
 import type { HttpResponse } from '../../../shared/http/messages.ts'
 import { jsonResponse } from '../../../shared/http/messages.ts'
 
-/** An item of a list that a test serves: ordered by project and name. */
+/** An item of a list that a test serves. Lists sort items by project and name. */
 export interface ListedItem {
   id: string
   project: string | null
@@ -10,7 +10,7 @@ export interface ListedItem {
   [more: string]: unknown
 }
 
-/** Answers a request for a list as a cell does that has these items. */
+/** Answers a list request as a cell with these items does. */
 export function answerList(target: string, field: string, items: readonly ListedItem[]): HttpResponse {
   const { pathname, searchParams } = new URL(target, 'http://cell')
   const token = searchParams.get('continuation_token')
@@ -28,7 +28,7 @@ export function answerList(target: string, field: string, items: readonly Listed
   return jsonResponse(200, { [field]: page, has_more: next !== null, next_continuation_token: next })
 }
 
-/** Returns an item with a text that holds what a reader of JSON may stumble over. */
+/** Returns an item whose tags contain text that can confuse a JSON scanner. */
 export function listedItem(name: string, project: string | null = 'demo', more: object = {}): ListedItem {
   return {
     id: `box_${project ?? ''}${name}`,

@@ -4,28 +4,28 @@ import { type Client, createClient } from '../front/client.ts'
 import { type FleetPlane, startFleetPlane } from '../pods/fleet-plane.ts'
 import { startService, type TestService, type TestServiceOptions } from '../service.ts'
 
-/** A fleet of real services on this host: their objects are in a real API server and etcd, their boxes are embedded ones. */
+/** A fleet of real services on this host. They store objects in a real API server and etcd. Their boxes use the embedded runtime. */
 export interface FleetOfTests {
   plane: FleetPlane
-  /** In the order of their numbers. */
+  /** One for each number passed to `startFleet`, in the same order. */
   cells: readonly CellOfTests[]
-  /** Takes down the services, then the API server. */
+  /** Closes the services, then the API server. */
   close(): Promise<void>
 }
 
-/** One cell: agent, front, boxes. */
+/** One cell with its agent, its front and its boxes. */
 export interface CellOfTests {
   cell: string
   /** Name of its Node. */
   node: string
   service: TestService
-  /** A client of its front, the door, with its own administrator's token. */
+  /** A client of the cell's front, which is a gateway. It uses the cell's own administrator token. */
   client: Client
 }
 
 /**
- * Starts a cell for each number, all at once, so that they race for whose keys become those of the fleet. Where they `areApart`, each is
- * on a node with a network of its own, whose link a test may cut; `agentScript` as that of `startService`.
+ * Starts a cell for each number. All start at once, so that they race to set the keys of the fleet. With `areApart`, each cell runs on a
+ * node with its own network, whose link a test can cut. `startService` receives `agentScript`.
  */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],
@@ -53,7 +53,7 @@ export async function startFleet(
   }
 }
 
-/** Checks that a door knows of all cells, and its own is known: a cluster that is slow may take longer than an agent waits for it. */
+/** Checks that a gateway knows all cells, and that the fleet knows its cell. A slow cluster can take longer than an agent waits for it. */
 async function checkKnows(client: Client, numbers: readonly string[]): Promise<void> {
   const { body: health } = await client.get('/healthz')
   const codes = health.problems.map(({ code }: { code: string }) => code)
@@ -64,7 +64,7 @@ async function checkKnows(client: Client, numbers: readonly string[]): Promise<v
     throw new Error(`A door does not know all cells: ${text}`)
 }
 
-/** Where a service runs: the address of its node, and the program that starts another one there. */
+/** Address of the node where a service runs, and the program that starts other programs there. */
 type Place = NonNullable<TestServiceOptions['on']>
 
 function nodesOf({ record }: FleetPlane): Place[] {
@@ -74,7 +74,7 @@ function nodesOf({ record }: FleetPlane): Place[] {
 interface NewCell {
   cell: string
   settings: Record<string, string>
-  /** Undefined: this host. */
+  /** Undefined for this host. */
   on: Place | undefined
   agentScript: string | undefined
 }

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CellOfTests, FleetOfTests } from './cells.ts'
 
-/** Returns the port of the edge of a cell, for clients. */
+/** Returns the client port of a cell's edge. */
 export function edgePortOf({ service }: CellOfTests): number {
   const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
   const runDir = service.environment['BOXYARD_RUN_DIR'] ?? '/run/boxyard'
   return Number(readFileSync(join(runDir, instance, 'edge/port'), 'utf8'))
 }
 
-/** Splits the cells by who has the record of a box. */
+/** Splits the cells into the owner of a box's record and the others. */
 export function splitByOwner(
   fleet: FleetOfTests,
   project: string,
@@ -22,7 +22,7 @@ export function splitByOwner(
   return { owner, others: fleet.cells.filter((each) => each !== owner) }
 }
 
-/** Returns the owner of each domain that the fleet knows of, `<project>/<box>/<service>`. */
+/** Returns the owner of each domain that the fleet knows, as `<project>/<box>/<service>`. */
 export function domainsOf({ plane }: FleetOfTests): Record<string, string> {
   const { stdout } = plane.kubectl('--namespace=boxyard', 'get', 'domains', '-o', 'json')
   const { items } = JSON.parse(stdout) as { items: { spec: Record<string, string> }[] }

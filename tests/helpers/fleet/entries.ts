@@ -23,34 +23,34 @@ import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { homeKey, tableCell } from './table-directory.ts'
 
-/** The entry of a cell, over a directory of which it remembers what the test says. */
+/** A cell's router. The test sets the part of the directory that the cell remembers. */
 export interface TestEntry extends Entry {
-  /** What the cell remembers of names; where it remembers nothing, it reads. */
+  /** Names that the cell remembers. It reads other names from the directory. */
   memory: Map<string, string>
-  /** Names it has read from the directory, in order. */
+  /** Names that the router has read from the directory, in order. */
   reads: string[]
-  /** On whose behalf it has read them. */
+  /** Account of each read, in the same order. */
   readers: (string | undefined)[]
-  /** Who has asked other cells or the directory by it, in order. */
+  /** Owners of the requests for which the router asked other cells or the directory, in order. */
   noted: string[]
-  /** Awaited by each read, before it answers. */
+  /** Each read awaits this before it answers. */
   beforeRead: () => Promise<void>
 }
 
-/** A fleet of entries whose directory is a table of the test. */
+/** A fleet of routers over a directory that is a table of the test. */
 export interface TestFleet {
-  /** The cell of each name (`box demo/web`), as the directory has it. */
+  /** The cell of each name in the directory. A key is like `box demo/web`. */
   homes: Map<string, string>
   /** Base URL of the channel of each cell. */
   urls: Map<string, string>
-  /** What the directory keeps of names, for what is told in the place of a cell that is away. */
+  /** Records of names in the directory. Gateways answer from them for a cell that is away. */
   kept: KeptHome[]
   isDirectoryAway: boolean
-  /** Throws for a token that was revoked; at first none is. */
+  /** Throws for a revoked token. By default, no token is revoked. */
   checkAlive: (tokenId: string) => void
-  /** The cell that has made each base, by its name. */
+  /** The cell that made each base, by the base's name. */
   makers: Map<string, string>
-  /** Makes the entry of a cell. */
+  /** Creates the router of a cell. */
   entryOf(cell: string): TestEntry
 }
 
@@ -130,7 +130,7 @@ export function makeFleet(keys: ChannelKeySet): TestFleet {
   return fleet
 }
 
-/** Creates what asks other cells. */
+/** Creates the peer client, which sends requests to other cells. */
 function askingOf(keys: ChannelKeySet, directory: Directory) {
   const sign = createSigner({ keys: () => keys.keys, agentId: () => keys.agent_id, now: Date.now })
   const links = createCellLinks({ tls: null })
@@ -140,7 +140,7 @@ function askingOf(keys: ChannelKeySet, directory: Directory) {
   return { ...parts, asks: createCellAsks({ ...parts, directory, sign }) }
 }
 
-/** Describes what is kept of a box, for `TestFleet.kept`. */
+/** Returns the directory's record of a box, for `TestFleet.kept`. */
 export function keptBox(name: string, cell: string, project = 'demo'): KeptHome {
   const config = {
     cpus: 1,
@@ -165,7 +165,7 @@ export function keptBox(name: string, cell: string, project = 'demo'): KeptHome 
 const viewTestCard: CardsDeps['viewBox'] = (home, cell) =>
   viewBoxCard(home, cell, { address: { domain: 'box.test', scheme: 'http', port: null }, gracePeriodSeconds: 10 })
 
-/** Describes a cell that has told of itself once. */
+/** Returns a cell that has reported once. */
 function cellAt(cell: string, channelUrl: string): Cell {
   return { ...tableCell(cell, channelUrl), heartbeatAt: 1_000 }
 }

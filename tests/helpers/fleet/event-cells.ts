@@ -18,7 +18,7 @@ import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../boxes/box-records.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** One cell: its store on disk, its feed and audit log over all cells, and a server that other cells read it by. */
+/** One cell. It has a store on disk, a feed and an audit log over all cells, and a server from which other cells read. */
 export interface EventCell {
   cell: string
   store: Store
@@ -26,22 +26,22 @@ export interface EventCell {
   feed: EventFeed
   auditLog: AuditLog
   url: string
-  /** Inserts a box, an event of type `box.created`; of time `at`, by default now. Returns its name. */
+  /** Inserts a box, which emits an event `box.created` with the time `at`, by default now. Returns the name of the box. */
   write(name: string, options?: { project?: string; at?: number }): Promise<string>
-  /** Ends the cell as a kill does: connections break, nothing is told. */
+  /** Ends the cell as a kill does. Breaks connections without notice. */
   kill(): Promise<void>
-  /** Requests that other cells have sent, by path. */
+  /** Number of requests from other cells, by path. */
   asked: Map<string, number>
 }
 
-/** Cells that know of each other by a table. */
+/** Cells that find each other in a table. */
 export interface EventFleet {
-  /** Cells that the directory of each knows, itself included. */
+  /** Cells that each cell's directory knows, including its own. */
   directory: Map<string, { cell: string; channelUrl: string }>
   keys: TokenKeySet
-  /** Starts a cell, anew with its data if it was there before; `prepare` changes them before it answers anybody. */
+  /** Starts a cell, with its earlier data if it ran before. `prepare` can change the data before the cell answers any request. */
   start(cell: string, prepare?: (store: Store) => Promise<void>): Promise<EventCell>
-  /** Starts the data of a cell as a host without a fleet. */
+  /** Starts a cell's data as a host without a fleet. */
   startAlone(cell: string): Promise<EventCell>
   close(): Promise<void>
 }

@@ -7,14 +7,14 @@ import { makeFleet, type TestEntry, type TestFleet } from './entries.ts'
 export interface FakeCells {
   fleet: TestFleet
   agents: Record<CellName, FakeAgent & { entry: TestEntry }>
-  /** Headers of all requests; at first a token of all projects and permissions. */
+  /** Headers of all requests. By default, they have a token for all projects with all permissions. */
   headers: Record<string, string>
   ask(target: string, method?: string, body?: object): Promise<HttpResponse>
-  /** Has the front know the agent of this cell alone. */
+  /** Lets the front know only the agent of this cell. */
   openDoor(cell: CellName): void
-  /** Makes the header of another token. */
+  /** Creates another token for the header. */
   authorize(claims: Parameters<ReturnType<typeof makeDeployment>['mint']>[0]): Promise<void>
-  /** Ends the agent of a cell, and starts another that has just begun, or as `options` say. */
+  /** Stops a cell's agent, and starts another. By default, the new agent has just started. `options` can change this. */
   restart(cell: CellName, options?: Parameters<typeof startFakeAgent>[1]): Promise<void>
   close(): Promise<void>
 }
@@ -22,7 +22,7 @@ export interface FakeCells {
 export const CELLS = ['aa', 'bb', 'cc'] as const
 export type CellName = (typeof CELLS)[number]
 
-/** Starts three cells, with a door at `aa`. */
+/** Starts three cells, with cell `aa` as the gateway. */
 export async function startFakeCells(
   respond: (cell: CellName, seen: SeenRequest) => HttpResponse | Promise<HttpResponse> = (cell) =>
     jsonResponse(200, { answered_by: cell }),

@@ -3,22 +3,22 @@ import { linksOf } from '../../../infra/cluster/node-space.ts'
 import type { ClusterRecord } from '../../../infra/cluster/record.ts'
 import type { FleetOfTests } from './cells.ts'
 
-/** Something that fails in a fleet for a while. */
+/** A temporary fault in a fleet. */
 export interface FleetFault {
   name: string
   strike(): Promise<void>
-  /** Brings it back; resolves once it serves again. */
+  /** Ends the fault. Resolves once the failed part serves again. */
   mend(): Promise<void>
 }
 
-/** Cuts the link of node `number`, from 1, of a cluster of several, or restores it. */
+/** Cuts or restores the link of a node in a cluster of several. `number` counts from 1. */
 export function setLink(record: ClusterRecord, number: number, state: 'up' | 'down'): void {
   const link = linksOf(record)[number]
   if (link === undefined) throw new Error(`There is no node ${number} with a link in the cluster ${record.name}.`)
   execFileSync('ip', ['link', 'set', link, state])
 }
 
-/** Returns the faults of a fleet whose cells are apart: of each cell its agent, its front and its link, and the API server. */
+/** Returns the faults of a fleet whose cells are apart. They hit the agent, front and link of each cell, and the API server. */
 export function faultsOf({ cells, plane }: FleetOfTests): FleetFault[] {
   const ofCells = cells.flatMap(({ cell, service }, index): FleetFault[] => [
     {

@@ -1,20 +1,20 @@
 import type { Answer, CallOptions } from '../front/client.ts'
 import type { CallOutcome, CallRequest, HistoryCall, Kind, SeenResource } from './history.ts'
 
-/** A door of a fleet, as clients use it. */
+/** A gateway of a fleet, as clients use it. */
 export interface Door {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
 }
 
-/** Makes calls, and keeps a history of them. */
+/** Sends requests and records a history of them. */
 export interface HistoryClient {
   calls: readonly HistoryCall[]
-  /** Answers that no client should ever get. */
+  /** Answers that a client must never get. */
   oddities: readonly string[]
   make(door: number, request: CallRequest, more?: { isFinal?: boolean }): Promise<HistoryCall>
 }
 
-/** Creates a client of one project through any of `doors`. */
+/** Creates a client of one project that can use any of `doors`. */
 export function createHistoryClient(doors: readonly Door[], project: string): HistoryClient {
   const calls: HistoryCall[] = []
   const oddities: string[] = []
@@ -74,8 +74,8 @@ function mountOf(request: CallRequest): { path?: string } {
 }
 
 /**
- * A command line that writes or reads the file. In a volume only while that is mounted: the working directory holds what is there, and is
- * of another device than the root.
+ * Returns a command line that writes or reads the file. For a volume, it works only while the volume is mounted. The working directory
+ * keeps the mount in use, and must be on another device than the root.
  */
 function lineOf(request: CallRequest & { op: 'write' | 'read' }): string {
   const { kind, name } = request
@@ -108,7 +108,7 @@ function outcomeOf(request: CallRequest, { status, body }: Answer): CallOutcome 
   }
 }
 
-/** Tells calls whose box may be what is not there. */
+/** Returns true for calls that answer 404 also when their box is missing. */
 function isOfAnother(request: CallRequest): boolean {
   if (request.op === 'attach') return true
   return (request.op === 'read' || request.op === 'write') && request.kind === 'volume'
@@ -141,7 +141,7 @@ function seenOf({ name, id, tags, attachments = [] }: Resource): SeenResource {
 
 const UNKNOWN: CallOutcome = { is: 'unknown' }
 const GONE: ReadonlySet<string> = new Set(['box_not_found', 'volume_not_found'])
-/** Answers of a fault that nobody foresaw, and of cells to each other alone. */
+/** Status of an unexpected fault, and a status that only cells may send to each other. */
 const ODD: ReadonlySet<number> = new Set([421, 500])
-/** The exit code where a volume is not mounted. */
+/** Exit code if the volume is not mounted. */
 const NOT_HERE = 77

@@ -1,6 +1,6 @@
 import { callsOf, describeCall, type HistoryCall, type NamedCall } from './history.ts'
 
-/** Checks what boxes and volumes hold, and who may write to volumes. Returns faults in words. */
+/** Checks the contents of boxes and volumes, and which boxes can write to volumes. Returns a description of each fault. */
 export function checkData(calls: readonly HistoryCall[]): string[] {
   const [writes, deletes] = [callsOf(calls, 'write'), callsOf(calls, 'delete')]
   const reads = [...callsOf(calls, 'read')].flatMap(([place, ofPlace]) => {
@@ -10,7 +10,7 @@ export function checkData(calls: readonly HistoryCall[]): string[] {
   return [...reads, ...checkWriters(calls)]
 }
 
-/** A file holds what was last written to it, or what a write was writing meanwhile. */
+/** Checks that a file has the content of its last write, or of a write concurrent with the read. */
 function checkRead(
   read: HistoryCall,
   { writes, deletes }: { writes: NamedCall<'write'>[]; deletes: NamedCall<'delete'>[] },
@@ -33,7 +33,7 @@ function checkRead(
   return later === undefined ? [] : [`content from before ${describeCall(later)}: ${describeCall(read)}`]
 }
 
-/** An attachment for writing that was acknowledged, for as long as it must have been. */
+/** An acknowledged writable attachment, for as long as it must have existed. */
 interface Attachment {
   volume: string
   box: string
@@ -41,7 +41,7 @@ interface Attachment {
   until: number
 }
 
-/** At no time two boxes may write to a volume, neither by what was acknowledged nor by what an answer tells. */
+/** Checks that no two boxes could write to a volume at the same time. Uses acknowledged attachments and the writers in answers. */
 function checkWriters(calls: readonly HistoryCall[]): string[] {
   const told = calls.flatMap((call) => {
     const seen = call.outcome.is === 'done' ? (call.outcome.seen ?? []) : []

@@ -1,7 +1,7 @@
 import { callsOf, describeCall, type HistoryCall, type Kind, type NamedCall, type SeenResource } from './history.ts'
 
-// Of a call it is known only that its effect, if any, came between its begin and its end. So each check compares what must have been
-// for the whole time of a call, or cannot have been at any point of it, with what it answers.
+// A call has its effect, if any, at an unknown time between its begin and its end. So each check considers only states that lasted for the
+// whole call, or that existed at no time during it. It compares them with the answer.
 
 /** A resource that a create has acknowledged. */
 interface Life {
@@ -9,25 +9,25 @@ interface Life {
   name: string
   id: string
   key: string
-  /** Begin of the first call that may have made it. */
+  /** Begin of the first call that can have created it. */
   wanted: number
   /** End of the first call that acknowledged it. */
   acknowledged: number
-  /** From when on it may be gone; Infinity if nobody wanted that. */
+  /** Earliest time of its removal. Infinity if no call could have deleted it. */
   endangered: number
-  /** The first call after whose end it is gone. */
+  /** The first call that was certain to have deleted it when the call ended. */
   gone: HistoryCall | null
 }
 
 type Create = NamedCall<'create'>
 
-/** Creates and deletes of each name, and what was made. */
+/** Creates of each name, and the resources that they made. */
 interface Lives {
   creates: Map<string, Create[]>
   byId: Map<string, Life>
 }
 
-/** Checks who there is, and who has which name. Returns faults in words. */
+/** Checks which resources exist, and which names they have. Returns a description of each fault. */
 export function checkLives(calls: readonly HistoryCall[]): string[] {
   const lives = findLives(calls)
   return [
@@ -64,13 +64,13 @@ function findLives(calls: readonly HistoryCall[]): Lives {
   return { creates, byId }
 }
 
-/** A delete that finds nothing may be the repeat of one that found it. */
+/** Returns when a resource can have been removed. A delete that finds nothing may repeat one that removed it. */
 function endOf(deletes: readonly HistoryCall[], wanted: number): Pick<Life, 'endangered' | 'gone'> {
   const dangers = deletes.filter(({ outcome, ended }) => outcome.is !== 'refused' && ended > wanted)
   return { endangered: Math.min(Number.POSITIVE_INFINITY, ...dangers.map(({ begun }) => begun)), gone: null }
 }
 
-/** After a delete that succeeded, nothing is there that was acknowledged before it began. */
+/** Returns true for a delete that certainly removed a resource. It succeeded, and began after the resource was acknowledged. */
 function surelyDeletes({ outcome, begun }: HistoryCall, { acknowledged }: Life): boolean {
   return outcome.is === 'done' && acknowledged < begun
 }
@@ -79,7 +79,7 @@ function firstToEnd(calls: readonly HistoryCall[]): HistoryCall | null {
   return calls.toSorted((one, other) => one.ended - other.ended)[0] ?? null
 }
 
-/** One id for a key, one key and one name for an id. */
+/** Checks that a key has one id, and that an id has one key and one name. */
 function checkKeys(calls: readonly HistoryCall[]): string[] {
   const faults = new Set<string>()
   const [ids, keys, names] = [new Map<string, string>(), new Map<string, string>(), new Map<string, string>()]
@@ -101,7 +101,7 @@ function checkKeys(calls: readonly HistoryCall[]): string[] {
   return [...faults]
 }
 
-/** No two that must have been at the same time have one name. */
+/** Checks that no two resources had the same name at the same time. */
 function checkOwners({ byId }: Lives): string[] {
   const places = Map.groupBy(byId.values(), ({ kind, name }) => `${kind} ${name}`)
   return [...places].flatMap(([place, lives]) =>
@@ -115,7 +115,7 @@ function checkOwners({ byId }: Lives): string[] {
   )
 }
 
-/** Whoever an answer tells of was made by a create of that name that had begun, and was not surely deleted before. */
+/** Checks each resource in an answer. A create of its name must have begun, and no delete can have certainly removed it before. */
 function checkTold(look: Look, { creates, byId }: Lives): string[] {
   return seenIn(look).flatMap((seen) => {
     const life = byId.get(seen.id)
@@ -134,7 +134,7 @@ function mayHaveMade({ request, outcome, begun }: Create, seen: SeenResource, lo
   return outcome.is === 'unknown' && begun <= look.ended && (seen.key === null || seen.key === request.key)
 }
 
-/** What must be there is told by every answer that looks for it. */
+/** Checks that an answer includes each resource that must exist. */
 function checkMissing(look: Look, { byId }: Lives): string[] {
   if (look.outcome.is !== 'done' && look.outcome.is !== 'absent') return []
   const { request } = look
@@ -149,7 +149,7 @@ function checkMissing(look: Look, { byId }: Lives): string[] {
   return wanted.filter(({ id }) => !found.has(id)).map(({ id }) => `${id} is lost: ${describeCall(look)}`)
 }
 
-/** A repeat of a create that was acknowledged is not refused. */
+/** Checks that no repeat of an acknowledged create was refused. */
 function checkRepeats({ creates, byId }: Lives): string[] {
   const made = new Map([...byId.values()].map(({ key, acknowledged }) => [key, acknowledged]))
   return [...creates.values()]
@@ -161,7 +161,7 @@ function checkRepeats({ creates, byId }: Lives): string[] {
     .map((call) => `a repeat is refused: ${describeCall(call)}`)
 }
 
-/** A count is no less than what must be there all the time, and no more than what may be. */
+/** Checks that a count is at least the number of resources that must exist throughout, and at most the number that can exist. */
 function checkCounts(calls: readonly HistoryCall[], { creates, byId }: Lives): string[] {
   const made = [...creates.values()].flat().filter(({ outcome }) => outcome.is !== 'refused')
   return calls.flatMap((call) => {
@@ -178,7 +178,7 @@ function checkCounts(calls: readonly HistoryCall[], { creates, byId }: Lives): s
   })
 }
 
-/** At the end every door knows of each name, and all say the same. */
+/** Checks that at the end every gateway answers for each name, and that all answers agree. */
 function checkEnd(calls: readonly HistoryCall[]): string[] {
   const told = new Map<string, string>()
   return calls.flatMap((call) => {

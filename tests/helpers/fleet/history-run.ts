@@ -9,13 +9,13 @@ export interface HistoryRun {
   doors: number
   faults: readonly FleetFault[]
   seed: number
-  /** How long clients work and faults happen. */
+  /** Time in which clients work and faults happen. */
   durationMs: number
-  /** Told of each fault as it begins. */
+  /** Called with each fault as it begins. */
   note(text: string): void
 }
 
-/** Has clients work at all doors while faults happen, one after the other; resolves once all faults are mended and no call is under way. */
+/** Runs clients at all gateways while faults happen, one at a time. Resolves once all faults have ended and no call is in progress. */
 export async function runHistory(run: HistoryRun): Promise<void> {
   const ending = new AbortController()
   const startedAt = performance.now()
@@ -28,7 +28,7 @@ export async function runHistory(run: HistoryRun): Promise<void> {
   }
 }
 
-/** Asks every door for every name that was used, and reads what is there, once nothing changes any more. */
+/** Gets every used name at every gateway, and reads the contents of boxes. Call it once no state changes any more. */
 export async function lookAtAll({ client, doors }: HistoryRun): Promise<void> {
   const names = new Set(client.calls.flatMap(({ request }) => (request.op === 'create' ? [placeOf(request)] : [])))
   for (const place of names) {
@@ -44,7 +44,7 @@ export async function lookAtAll({ client, doors }: HistoryRun): Promise<void> {
   }
 }
 
-/** Has faults happen, one after the other and in an order of the seed, until it is over; resolves once the last is mended. */
+/** Runs faults one at a time, in an order that depends on the seed, until `isOver`. Resolves once the last fault has ended. */
 export async function haveFaults(
   { faults, seed, note }: Pick<HistoryRun, 'faults' | 'seed' | 'note'>,
   isOver: () => boolean,
@@ -65,7 +65,7 @@ export async function haveFaults(
   }
 }
 
-/** One client: draws a call, makes it, and repeats a create whose answer did not come. */
+/** Runs one client. Draws a call, makes it, and repeats a create that got no answer. */
 async function work(
   { client, doors, seed }: HistoryRun,
   index: number,
@@ -75,7 +75,7 @@ async function work(
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
   const door = (): number => Math.floor(random() * doors)
   for (let turn = 0; !ending.aborted; turn++) {
-    // Names are given up now and then: after a delete without an answer little is known of them.
+    // Clients change to new names every `NAMES_KEPT_MS`. After a delete without an answer, little is known about a name.
     const age = Math.floor((performance.now() - startedAt) / NAMES_KEPT_MS)
     const name = (kind: Kind): string => `${kind === 'box' ? 'b' : 'v'}${age}-${pick(NUMBERS)}`
     const request = draw(pick, { name, unique: `${seed}-${index}-${turn}` })
@@ -85,7 +85,7 @@ async function work(
   }
 }
 
-/** Repeats a create until its outcome is known, at any door, and sometimes once more. */
+/** Repeats a create at any gateway until its outcome is known, and sometimes once more. */
 async function settle(
   first: HistoryCall,
   again: () => Promise<HistoryCall>,
@@ -138,7 +138,7 @@ function parsePlace(place: string): { kind: Kind; name: string } {
 const CLIENTS = 6
 const NUMBERS = [1, 2, 3, 4]
 const NAMES_KEPT_MS = 20_000
-/** Volumes cost less. */
+/** Volumes are more frequent because they cost less. */
 const KINDS: readonly Kind[] = ['box', 'volume', 'volume']
 /** Weighted by repetition. */
 const OPERATIONS = [

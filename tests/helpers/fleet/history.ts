@@ -1,21 +1,21 @@
-/** A call of a client of a fleet, and what came of it. Times are of one clock, in milliseconds. */
+/** A call of a fleet's client, and its outcome. All times are from one clock, in milliseconds. */
 export interface HistoryCall {
-  /** Which door it went through, from 0. */
+  /** Index of the gateway that received it, from 0. */
   door: number
   begun: number
-  /** When its answer was there; Infinity if that is unknown, since its effect may come at any time. */
+  /** Time of its answer. Infinity if the outcome is unknown, since its effect can come at any time. */
   ended: number
   request: CallRequest
   outcome: CallOutcome
-  /** Made at the end, when all is up and nothing changes any more. */
+  /** True for a call at the end, when all parts are up and no state changes any more. */
   isFinal?: boolean
 }
 
 export type Kind = 'box' | 'volume'
 
 /**
- * What was asked; `key` is the idempotency key, which the resource also bears as a tag. Each box and volume has one file that is written
- * and read; that of a volume `by` a box that has it.
+ * The request. `key` is the idempotency key, and the resource also has it as a tag. Each box and volume has one file for writes and reads.
+ * For a volume, `by` names a box that has it attached.
  */
 export type CallRequest =
   | { op: 'create'; kind: Kind; name: string; key: string }
@@ -27,8 +27,11 @@ export type CallRequest =
   | { op: 'read'; kind: Kind; name: string; by: string }
 
 /**
- * `done` with what the answer tells; `absent`: there is no such thing; `refused`: nothing was changed; `unknown`: the answer did not
- * come, or does not say what has happened.
+ * The outcome of a call.
+ * - `done`: it succeeded, with the contents of the answer.
+ * - `absent`: there is no such resource.
+ * - `refused`: it changed nothing.
+ * - `unknown`: no answer came, or the answer does not show the effect.
  */
 export type CallOutcome =
   | { is: 'done'; seen?: SeenResource[]; value?: string; count?: number }
@@ -36,11 +39,11 @@ export type CallOutcome =
   | { is: 'refused'; code: string }
   | { is: 'unknown' }
 
-/** What an answer tells of a box or volume. */
+/** The contents of an answer about a box or volume. */
 export interface SeenResource {
   name: string
   id: string
-  /** Its tag; null where the answer does not tell tags, as one from a card. */
+  /** Its tag. Null if the answer has no tags, such as one from a cached summary. */
   key: string | null
   /** Names of the boxes that may write to a volume. */
   writers: string[]
@@ -51,7 +54,7 @@ export type NamedCall<Op extends CallRequest['op']> = HistoryCall & {
   request: Extract<CallRequest, { op: Op; name: string }>
 }
 
-/** Returns the calls of one operation, by the kind and name that they are about. */
+/** Groups the calls of one operation by the kind and name of their resource. */
 export function callsOf<Op extends 'create' | 'get' | 'delete' | 'write' | 'read'>(
   calls: readonly HistoryCall[],
   op: Op,

@@ -2,20 +2,20 @@ import type { CellHistory } from '../../../agent/ports/store/cell-history.ts'
 import type { AuditRecord, EventRecord } from '../../../agent/ports/store/events.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** A cell in memory, whose pages are short and which can be out of reach. */
+/** A cell in memory. It can have short pages, and can be out of reach. */
 export interface ModelCell extends CellHistory {
   isAway: boolean
-  /** Most items of a page, whatever is asked for. */
+  /** Largest number of items on a page, whatever limit a request has. */
   pageMax: number
   aloneThrough: number
-  /** Appends an event, and a record of the audit log, of a time. */
+  /** Appends an event and an audit record with the time `at`. */
   write(at: number): void
-  /** Drops all up to a number. */
+  /** Drops all items up to and including a number. */
   prune(through: number): void
   newest(): number
 }
 
-/** Creates a cell whose events and records are named `cell number`, as `resource` and `requestId`. */
+/** Creates a cell. It names items `cell number`, in an event's `resource` and an audit record's `requestId`. */
 export function createModelCell(cell: string): ModelCell {
   const times: number[] = []
   let pruned = 0

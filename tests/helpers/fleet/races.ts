@@ -3,13 +3,13 @@ import { createRandom } from '../sample.ts'
 import { type HistoryRun, haveFaults } from './history-run.ts'
 
 export interface Races extends Omit<HistoryRun, 'durationMs'> {
-  /** How many creates race, as many for each name as there are doors. */
+  /** Total number of racing creates. Each name gets one create from each gateway. */
   creates: number
 }
 
 /**
- * Has one create for the same name at each door, at once, for many names in turn, while faults happen; then looks at each door who won, and
- * deletes it. Of twenty races one is for a box.
+ * Races creates while faults happen. For each of many names, sends one create to each gateway at once. Then reads the winner at each
+ * gateway, and deletes it. One of twenty races is for a box.
  */
 export async function race(races: Races): Promise<void> {
   const { doors, creates } = races
@@ -37,7 +37,7 @@ async function raceOnce({ client, doors, seed }: Races, round: number): Promise<
     all.map(async (door) => {
       const request = { op: 'create', kind, name, key: `r-${seed}-${round}-${door}` } as const
       let made = await client.make(door, request)
-      // A client whose answer did not come asks again, at any door.
+      // A client without an answer retries at any gateway.
       for (let tries = 0; made.outcome.is === 'unknown' && tries < TRIES; tries++) {
         await pause(200)
         made = await client.make(Math.floor(random() * doors), request)

@@ -8,14 +8,14 @@ import { type DocumentedCommand, missingFrom, rowsMissingFrom } from '../console
 import { untilSucceeds } from '../eventually.ts'
 import { kubectlProgram } from '../pods/kubectl.ts'
 
-/** Somebody who types the commands of a page into one shell, with the command line and kubectl on the PATH. */
+/** A reader who types the commands of a page into one shell, with the Boxyard CLI and kubectl on the PATH. */
 export interface Reader {
-  /** Runs a command, and again while it only reads and what the page shows is not there yet. Fails if it shows something else. */
+  /** Runs a command. Retries a read-only command until its output matches the page. Fails if the output differs. */
   follow(command: DocumentedCommand): Promise<void>
   close(): void
 }
 
-/** Creates a reader; `here` translates what the page has of another machine. */
+/** Creates a reader. `here` replaces the page's values from another machine. */
 export async function createReader(here: (text: string) => string): Promise<Reader> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-reader-'))
   const programs = join(directory, 'programs')

@@ -5,11 +5,11 @@ import { ROOT } from '../../../infra/commands.ts'
 import { untilSucceeds } from '../eventually.ts'
 import { type Client, createClient } from '../front/client.ts'
 
-/** A script of this checkout, as npm runs it, with its output so far. */
+/** A script of this checkout, run as npm runs it, with its output so far. */
 export interface RigScript {
   process: ChildProcess
   output(): string
-  /** Its exit code; null: a signal. */
+  /** Its exit code. Null if a signal ended it. */
   exited: Promise<number | null>
 }
 
@@ -29,22 +29,22 @@ export function startScript(
   return { process: child, output: () => output, exited }
 }
 
-/** Runs a script to its end. */
+/** Runs a script until it exits. */
 export async function runScript(script: string, ...args: string[]): Promise<{ code: number | null; output: string }> {
   const started = startScript(script, args)
   return { code: await started.exited, output: started.output() }
 }
 
-/** A fleet as `npm run fleet:up` runs it. */
+/** A fleet that `npm run fleet:up` runs. */
 export interface Rig extends RigScript {
   kubeconfig: string
-  /** The doors. */
+  /** URLs of the gateways. */
   urls: string[]
-  /** A client of each door, with the token that was printed. */
+  /** A client for each gateway, with the printed token. */
   doors: Client[]
 }
 
-/** Starts `fleet:up`, with settings for all cells, and resolves once it is ready. @throws Error with its output if it ends before that */
+/** Starts `fleet:up` with settings for all cells. Resolves once it is ready. @throws Error with its output if it ends before that */
 export async function startRig(name: string, settings: Record<string, string> = {}): Promise<Rig> {
   const script = startScript('fleet/up', [name], { env: settings })
   await untilPrinted(script, /^Boxyard fleet is ready$/m)
@@ -61,7 +61,7 @@ export async function startRig(name: string, settings: Record<string, string> = 
   return { ...script, kubeconfig: told('KUBECONFIG')[0] ?? '', urls, doors }
 }
 
-/** Resolves once a script has printed what matches. @throws Error with its output if it ends before that */
+/** Resolves once a script's output matches `pattern`. @throws Error with its output if it ends before that */
 export async function untilPrinted(script: RigScript, pattern: RegExp): Promise<void> {
   const { process: child, output } = script
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null

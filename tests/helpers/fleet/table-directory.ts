@@ -14,23 +14,25 @@ import type {
 import { ServiceError } from '../../../shared/errors.ts'
 import { createListeners, type Listeners } from '../../../shared/listeners.ts'
 
-/** The homes of a fleet, in memory: what a test sees of them, and how they fail. */
+/** The ownership records of a fleet, in memory. A test can inspect and change them, and make them fail. */
 export interface HomeTable {
-  /** By kind, project and name: `box demo/web`. */
+  /** By kind, project and name, such as `box demo/web`. */
   homes: Map<string, Home & { uid: string; card: HomeCard | null }>
   cells: Map<string, Cell>
-  /** By project and name: `demo/tools`, and `-/tools` for all projects. */
+  /** By project and name, such as `demo/tools`. A base for all projects is `-/tools`. */
   bases: Map<string, FleetBase>
-  /** The last version of each name, also of bases that are no more. */
+  /** The last version of each name, including deleted bases. */
   baseVersions: Map<string, number>
-  /** Has the cell that made a base send it. */
+  /** Opens a base's content at the cell that made it. */
   sendBase: FleetBases['open']
   /**
-   * `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it; a promise: nothing is answered
-   * before it resolves.
+   * Injects a fault.
+   * - `away`: all reads and writes fail.
+   * - `answers lost`: writes take effect, but every caller gets an error.
+   * - a promise: answers wait until it resolves.
    */
   fault: 'away' | 'answers lost' | Promise<void> | null
-  /** Tells every directory that the test has changed homes, or cells. */
+  /** Notifies every directory when the test has changed ownership records or cells. */
   changes: Listeners<HomeName | null>
 }
 
@@ -39,17 +41,17 @@ export function createHomeTable(): HomeTable {
   return { ...maps, sendBase: async () => null, fault: null, changes: createListeners() }
 }
 
-/** Names a home as a table does. */
+/** Returns the key of an ownership record in the table. */
 export function homeKey({ kind, project, name }: HomeName): string {
   return `${kind} ${project}/${name}`
 }
 
-/** Names a base as a table does. */
+/** Returns the key of a base in the table. */
 export function baseKey({ project, name }: BaseName): string {
   return `${project ?? '-'}/${name}`
 }
 
-/** Describes a cell that is reached at `channelUrl`. */
+/** Describes a cell whose URL is `channelUrl`. */
 export function tableCell(cell: string, channelUrl: string): Cell {
   const reached = { node: `node-${cell}`, channelUrl, dataUrl: channelUrl, edgeAddress: null }
   return {
@@ -64,7 +66,7 @@ export function tableCell(cell: string, channelUrl: string): Cell {
   }
 }
 
-/** Creates the directory of a cell over a table that it shares with others; held to the suite of all directories. */
+/** Creates a cell's directory over a table that it shares with other cells. It must pass the suite for all directories. */
 export function createTableDirectory(table: HomeTable, cell: string): Directory {
   const present = (key: string): Home | null => {
     const found = table.homes.get(key)

@@ -3,12 +3,12 @@ import type { DomainOwner, Domains } from '../../../agent/ports/fleet/domains.ts
 import { ServiceError } from '../../../shared/errors.ts'
 import { createListeners } from '../../../shared/listeners.ts'
 
-/** The domains of a fleet, in memory, that cells of a test share. */
+/** The domains of a fleet, in memory. The cells of a test share them. */
 export interface DomainTable extends Domains {
   owners: Map<string, DomainOwner>
   /** Claims and releases, in order. */
   calls: string[]
-  /** Nothing can be read or written. */
+  /** True: all reads and writes fail. */
   isAway: boolean
 }
 

@@ -2,24 +2,24 @@ import { setImmediate as soon } from 'node:timers/promises'
 import type { FleetRevocation, FleetToken, FleetTokens, FleetView } from '../../../agent/ports/fleet/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** The tokens and revocations of a fleet, in memory: what a test sees of them, and how they fail. */
+/** The tokens and revocations of a fleet, in memory. A test can inspect them and make them fail. */
 export interface TokenTable {
   tokens: Map<string, FleetToken>
   revocations: Map<string, FleetRevocation>
-  /** `away`: nothing can be read or written; `answers lost`: what is written is, but nobody hears of it. */
+  /** Injects a fault. `away`: all reads and writes fail. `answers lost`: writes take effect, but every caller gets an error. */
   fault: 'away' | 'answers lost' | null
-  /** How often a token was read. */
+  /** Number of token reads. */
   reads: number
   readonly cells: TableTokens[]
 }
 
-/** What one cell has of the table. */
+/** One cell's connection to the table. */
 export interface TableTokens extends FleetTokens {
-  /** From now on nothing is told to this cell; `told` is what was not. */
+  /** Holds back updates for this cell. `told` collects them. */
   hold(): void
-  /** What is yet to be told, in the order in which it happened. */
+  /** Updates to deliver, in the order of the changes. */
   told: (() => void)[]
-  /** Tells what is left, and goes on telling. */
+  /** Delivers the held updates, and resumes delivery. */
   release(): void
   /** Sends both lists again, as after a lost connection. */
   relist(): Promise<void>
@@ -29,7 +29,7 @@ export function createTokenTable(): TokenTable {
   return { tokens: new Map(), revocations: new Map(), fault: null, reads: 0, cells: [] }
 }
 
-/** Creates the tokens of a cell over a table that it shares with others; held to the suite of all tokens. */
+/** Creates a cell's tokens over a table that it shares with other cells. They must pass the suite for all token stores. */
 export function createTableTokens(table: TokenTable, cell: string): TableTokens {
   const change = async <T>(work: () => T): Promise<T> => {
     await soon()
