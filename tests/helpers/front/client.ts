@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dispatcher, request } from 'undici'
 import { addEvidence, keepLastLines } from '../evidence.ts'
 
-/** An answer of the API, with its JSON parsed. */
+/** An API answer with its JSON parsed. */
 export interface Answer {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -14,12 +14,12 @@ export interface Answer {
 }
 
 export interface CallOptions {
-  /** Sent as JSON. */
+  /** Body to send as JSON. */
   body?: unknown
-  /** Sent unchanged, as application/json. */
+  /** Body to send unchanged, with the content type application/json. */
   raw?: string | Uint8Array
   headers?: Record<string, string>
-  /** Replaces the client's own token; null sends none. */
+  /** Replaces the client's own token. Null sends none. */
   token?: string | null
 }
 
@@ -30,16 +30,16 @@ export interface Client {
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   delete(path: string, options?: CallOptions): Promise<Answer>
-  /** Runs a command line in a box of a project; answers with the Exec, once it has ended unless `more` has `no_hup`. */
+  /** Runs a command line in a box of a project. Returns the Exec once it has ended, or at once if `more` has `no_hup`. */
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
   /**
-   * Reads a resource or list of a project again after each event of the project, until `isSo` holds for the answer; throws after two
-   * minutes. Not for states without an event, such as the health of a service.
+   * Reads a resource or list of a project after each event of the project, until `isSo` accepts the answer. Throws after two minutes. Does
+   * not work for state without an event, such as the health of a service.
    */
   until(path: string, isSo: (answer: Answer) => boolean): Promise<Answer>
 }
 
-/** Creates a client of the front at `url`; follows a redirect once, as browsers do. A request fails after `timeoutMs` without a byte. */
+/** Creates a client of the front at `url`. Follows one redirect, as browsers do. A request fails after `timeoutMs` without a byte. */
 export function createClient(url: () => string, token: () => string, timeoutMs = 60_000): Client {
   const refusals = keepLastLines('The last refusals of the service:')
   addEvidence(refusals.source)
@@ -84,7 +84,7 @@ async function untilEvent(get: Client['get'], path: string, isSo: (answer: Answe
   const events = `${path.split('/', 4).join('/')}/events?max_results=1000`
   const deadline = Date.now() + 120_000
   for (let since = 'now'; ; ) {
-    // The cursor is older than the answer, so that no event between them is missed.
+    // The cursor is older than the answer, so the loop misses no event between them.
     const seen = await get(`${events}&since=${since}`)
     const answer = await get(path)
     if (isSo(answer)) return answer
@@ -108,9 +108,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** A command line for `shell`: starts a process that ignores SIGTERM, and ends once it does. */
+/** A command line for `shell`. It starts a process that ignores SIGTERM, and ends once the process does so. */
 export const DEAF =
   "(trap '' TERM; touch /root/deaf; sleep 600) >/dev/null 2>&1 & until [ -e /root/deaf ]; do sleep 0.02; done"
 
-/** Pause after events could not be read, as while an agent starts. */
+/** Pause after events could not be read, for example while an agent starts. */
 const RETRY_MS = 100

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 
-/** A connection of a crowd, which says nothing by itself. */
+/** A connection of a crowd. It sends nothing after its opening text. */
 export interface CrowdMember {
   socket: Socket
   heard: string
   isClosed: boolean
 }
 
-/** Opens `count` connections from one loopback address to a port, or a path of a unix socket, each with `text` as its first words. */
+/** Opens `count` connections from one loopback address to a port or to the path of a unix socket. Each first sends `text`. */
 export async function openCrowd(
   to: number | string,
   count: number,

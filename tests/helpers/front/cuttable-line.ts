@@ -1,24 +1,24 @@
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy to a server, which a test can cut. */
+/** A TCP proxy to a server. A test can cut it. */
 export interface CuttableLine {
   /** Port of the proxy. */
   port: number
-  /** Ends open connections; refuses new ones, or accepts them and never answers. */
+  /** Ends open connections. Refuses new ones, or accepts them and never answers. */
   cut(how: 'refuse' | 'hang'): Promise<void>
-  /** Stops all traffic without closing the near connections; the far end sees them closed. */
+  /** Stops all traffic, and keeps the client's connections open. The server sees its connections closed. */
   freeze(): void
-  /** Passes on what open connections send, and nothing of the answers. */
+  /** Forwards only data from clients, and drops the server's answers. */
   mute(): void
-  /** Resumes; ends open connections. */
+  /** Resumes service. Ends open connections. */
   mend(): Promise<void>
-  /** Ends open connections, as a server or a load balancer may; accepts new ones. */
+  /** Ends open connections, as a server or a load balancer can. Accepts new ones. */
   drop(): void
   close(): Promise<void>
 }
 
-/** Opens a proxy to `host`:`port`, on a port of its own. */
+/** Opens a proxy to `host`:`port`, on its own port. */
 export async function openCuttableLine(host: string, port: number): Promise<CuttableLine> {
   const sockets = new Set<Socket>()
   const farSockets = new Set<Socket>()
@@ -33,7 +33,7 @@ export async function openCuttableLine(host: string, port: number): Promise<Cutt
     far.on('error', end).on('close', () => farSockets.delete(far) && end())
     near.on('close', () => far.destroy())
     near.pipe(far)
-    // The far end of a frozen line must not end the near one.
+    // The server's end of a frozen connection must not close the client's.
     far.on('end', end).pipe(near, { end: false })
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))

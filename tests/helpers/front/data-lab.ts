@@ -15,9 +15,9 @@ import { silentMeter } from '../silent-meter.ts'
 import { createHttpServers, type TestServer } from './http-server.ts'
 import { makeDeployment } from './test-front.ts'
 
-/** A data address with scripted handlers behind the real dispatch. */
+/** A server of the data address, with scripted handlers behind the real dispatch. */
 export interface DataLab extends TestServer {
-  /** Returns a URL for a file of box `web`, valid once. */
+  /** Returns a URL for a file of box `web`. It is valid once. */
   fileUrl(operationId: 'readFile' | 'writeFile'): string
   /** A token with all permissions. */
   token: string
@@ -27,7 +27,7 @@ export interface DataLab extends TestServer {
   close(): Promise<void>
 }
 
-/** Starts a lab on a free loopback port, with `now` as its clock; the caller closes it. */
+/** Starts a lab on a free loopback port, with `now` as its clock. The caller must close it. */
 export async function startDataLab(given: { now(): number; burst?: number; bodyBytes?: number }): Promise<DataLab> {
   const { now, burst = 100, bodyBytes = 1024 ** 2 } = given
   const deployment = makeDeployment()

@@ -25,14 +25,14 @@ export interface SeenRequest {
   method: string
   target: string
   headers: HeaderMap
-  /** Empty if the body comes as `bytes`. */
+  /** Empty if `bytes` has the body. */
   body: Buffer
   /** A streamed body, which the front seals at its end. */
   bytes: AsyncIterable<Uint8Array> | null
   request: HttpRequest
 }
 
-/** An upstream that verifies the channel as the agent does and answers as scripted. */
+/** An upstream that verifies the channel as the agent does. It answers as scripted. */
 export interface FakeAgent {
   url: string
   port: number
@@ -42,7 +42,7 @@ export interface FakeAgent {
   close(): Promise<void>
 }
 
-/** Starts a fake agent on `port`, by default a free one. */
+/** Starts a fake agent on `options.port`, by default a free port. */
 export async function startFakeAgent(
   keys: () => ChannelKeySet,
   options: Partial<VerifierOptions> & { port?: number; wrap?: (here: HttpHandler) => HttpHandler } = {},

@@ -5,19 +5,19 @@ import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A server that one owner may flood; the target of a request is its owner. */
+/** A server that one owner can flood. The owner of a request is its target. */
 export interface FloodedServer {
-  /** Sends a request. @throws Error unless it is answered with 204 */
+  /** Sends a request. @throws Error unless its status is 204 */
   ask(owner: string): Promise<void>
   /**
-   * Has `loud` ask again and again by `LOUD_CONNECTIONS` connections; once those of `first` are answered, `calm` asks `ASKS` times, one after the
-   * other. Returns how many of `loud` are answered meanwhile.
+   * Sends requests of `loud` continuously on `LOUD_CONNECTIONS` connections. Once each owner of `first` has an answer, `calm` sends `ASKS`
+   * requests in sequence. Returns how many requests of `loud` got an answer in the meantime.
    */
   flood(first: readonly string[]): Promise<number>
   close(): Promise<void>
 }
 
-/** Starts one that answers by `handler`; requests have `body`, if there is one. */
+/** Starts a server that answers by `handler`. Requests send `body`, if given. */
 export async function openFloodedServer(handler: HttpHandler, body?: string): Promise<FloodedServer> {
   const server = createServer(SERVER_OPTIONS)
   const serving = serve(server, { handler, logger: silentLogger, now: Date.now })
@@ -52,7 +52,7 @@ export async function openFloodedServer(handler: HttpHandler, body?: string): Pr
   }
 }
 
-/** Connections of `loud`. */
+/** Number of connections of `loud`. */
 export const LOUD_CONNECTIONS = 24
-/** Requests of `calm` during a flood. */
+/** Number of requests of `calm` during a flood. */
 export const ASKS = 10

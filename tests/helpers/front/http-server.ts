@@ -14,7 +14,7 @@ export interface TestServer {
   connections(): Promise<number>
 }
 
-/** Starts servers of one handler each, and closes them all. */
+/** Starts servers with one handler each, and closes them all. */
 export function createHttpServers() {
   const servings: Serving[] = []
   return {
@@ -36,7 +36,10 @@ export function createHttpServers() {
   }
 }
 
-/** Sends these bytes; resolves with everything received until the server closes or is silent for `silenceMs`, first for ten seconds. */
+/**
+ * Sends these bytes. Resolves with all received data once the server closes, or sends nothing for ten seconds. After the first data, it
+ * waits only `silenceMs`.
+ */
 export function converse(port: number, text: string, silenceMs = 300): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
@@ -51,7 +54,7 @@ export function converse(port: number, text: string, silenceMs = 300): Promise<s
   })
 }
 
-/** Opens a connection over which a test sends text step by step. */
+/** Opens a connection on which a test sends text step by step. */
 export function openConversation(port: number) {
   const socket = connect(port, '127.0.0.1')
   const state = { heard: '', isClosed: false }

@@ -6,12 +6,12 @@ import { freePort } from '../service.ts'
 /** The functions under serverless-offline. */
 export interface Offline {
   url: string
-  /** The lines that it has printed. */
+  /** Lines of its output. */
   said: readonly string[]
   close(): Promise<void>
 }
 
-/** Starts `npm run offline` on ports of its own, with the settings of an agent: its address, and a data directory with its keys. */
+/** Starts `npm run offline` on its own ports. The settings name an agent's address, and a data directory with its keys. */
 export async function startOffline(settings: NodeJS.ProcessEnv): Promise<Offline> {
   const [port, lambdaPort] = [await freePort(), await freePort()]
   const script = [`${ROOT}/infra/offline.ts`, '--port', String(port), '--lambda-port', String(lambdaPort)]

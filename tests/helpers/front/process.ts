@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ChannelKeySet, TokenKeySet } from '../../../shared/auth/keys.ts'
 
-/** A standalone front in a process of its own. */
+/** A standalone front in its own process. */
 export interface FrontProcess {
   url: string
   /** Returns its resident memory, in MB. */
   rssMb(): number
   /** Returns its peak memory since the last call, in MB. */
   peakRssMb(): number
-  /** Returns the processor time that it has used, in ms. */
+  /** Returns its CPU time so far, in ms. */
   cpuMs(): number
   /** Replaces the channel keys that it reads next. */
   setChannelKeys(keys: ChannelKeySet): void
   close(): Promise<void>
 }
 
-/** Starts a front for the agent at `agentUrl`; resolves once it listens. */
+/** Starts a front for the agent at `agentUrl`. Resolves once it listens. */
 export async function startFrontProcess(options: {
   agentUrl: string
   channelKeys: ChannelKeySet

@@ -17,7 +17,7 @@ import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/htt
 import type { LogFields, Logger } from '../../../shared/log.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** Creates the keys of a deployment, once for a test file. */
+/** Creates the keys of a deployment, for use by one test file. */
 export function makeDeployment() {
   const channelKeys = createChannelKeys()
   const tokenKeys = createTokenKeys()
@@ -40,7 +40,7 @@ export function makeDeployment() {
   return { channelKeys, tokenKeys, keyring, mint }
 }
 
-/** Mints the token of tests/contract/front: all permissions but `exec`. */
+/** Creates the token of tests/contract/front, which has all permissions except `exec`. */
 export function mintForContract({ mint }: ReturnType<typeof makeDeployment>): Promise<string> {
   return mint({ permissions: ['read', 'write', 'ports', 'admin'] })
 }

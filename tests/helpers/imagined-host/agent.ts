@@ -32,13 +32,13 @@ import { createImaginedAccounts, createImaginedPool } from './pool.ts'
 import { createImaginedNetwork, createImaginedRuntime } from './runtime.ts'
 import type { ImaginedWorld } from './world.ts'
 
-/** A host without Linux: its world and its data directory outlive its agents. */
+/** A host without Linux. Its world and its data directory outlive its agents. */
 export interface ImaginedHost {
   world: ImaginedWorld
   dataDir: string
 }
 
-/** The time of an agent, and what comes between it and its ports. */
+/** An agent's clock, and the tap between its core and its ports. */
 export interface AgentOptions {
   clock: Clock
   tap: Tap
@@ -46,15 +46,15 @@ export interface AgentOptions {
 
 /** A real core over an imagined host. */
 export interface ImaginedAgent {
-  /** Sends a request with a token of all permissions. */
+  /** Sends a request with a token that has all permissions. */
   send(method: string, target: string, body?: unknown, headers?: Record<string, string>): Promise<HttpResponse>
-  /** The database as a test reads it. */
+  /** The database, for reads by a test. */
   store: Store
-  /** Closes the database and ends timers, and nothing else, as the end of the process does. */
+  /** Closes only the database and the timers, as the end of the process does. */
   drop(): Promise<void>
 }
 
-/** Starts an agent as `compose/agent.ts` does: edge first, then the core, which recovers what earlier agents left. */
+/** Starts an agent as `compose/agent.ts` does. Starts the edge first, then the core, which recovers the state of earlier agents. */
 export async function startImaginedAgent(host: ImaginedHost, { clock, tap }: AgentOptions): Promise<ImaginedAgent> {
   const { world, dataDir } = host
   const logger = silentLogger
@@ -108,7 +108,7 @@ export async function startImaginedAgent(host: ImaginedHost, { clock, tap }: Age
       actorContext,
     },
     ...{ rateLimit: createRateLimit({ perSecond: 1e6, burst: 1e6, clock }), isDraining: () => false, clock, logger },
-    // A test has one caller, whom nobody holds up.
+    // A test has one caller, so requests never wait for a turn.
     turns: { run: (_account, work) => work((later) => later()) },
     ...{ audit: { add: () => undefined }, requests: createRequestMeter(silentMeter, clock) },
     ...{ bodies: createBodyBudget(1024 ** 2), idempotency: store.idempotency, handlers: wired.handlers },
@@ -145,7 +145,7 @@ function driversOf(world: ImaginedWorld, { clock, tap }: AgentOptions, directory
 }
 
 function settingsOf(dataDir: string): DeploymentDeps['settings'] {
-  // Looks at the pool would go by real time.
+  // Checks of the pool would use real time.
   return { ...SETTINGS, dataDir, pool: { ...SETTINGS.pool, reservePercent: 0 } }
 }
 
@@ -168,7 +168,7 @@ function requestOf(method: string, target: string, { body, headers }: RequestPar
 
 /** Address of the imagined edge. */
 export const AT_EDGE = { domain: 'localhost', scheme: 'http', port: 8081 } as const
-/** What goes by real time, and would go on in a dead agent. */
+/** Timers that use real time, and would keep running in a dead agent. */
 const TIMERS = ['retention', 'history of metrics']
 const SETTINGS = readAgentSettings({ BOXYARD_BASE: 'busybox', BOXYARD_MEMORY_RESERVE_MB: '0' })
 const VERSION = '0.0.0'
@@ -176,7 +176,7 @@ const CLAIMS = {
   ...{ jti: 'tok_00000000000000000000000000', sub: 'test', projects: '*' as const, iat: 0, exp: null },
   permissions: ['read', 'write', 'exec', 'ports', 'admin'] as const,
 }
-/** An imagined agent has only the key of its backups, which outlives it. */
+/** An imagined agent has only a key for its backups. The key outlives it. */
 const BACKUP_KEYS = createBackupKeys()
 const KEYS = { backups: () => BACKUP_KEYS } as Deployment['keys']
 const NO_ANSWER = (): Promise<never> => Promise.reject(new Error('There is no gate.'))

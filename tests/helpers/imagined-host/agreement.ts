@@ -12,9 +12,12 @@ import { imaginedAddress } from './runtime.ts'
 import { type ImaginedBox, type ImaginedWorld, imaginedPath } from './world.ts'
 
 /**
- * Lists in words where records and host differ, or a step has not ended; empty when all agree. With `leaves` there may be what the next
- * start of the agent does: destroy what has a tombstone, seal what a restore has replaced, end jobs and deletions of backups, and forget
- * commands that ended.
+ * Lists differences between records and host, and unfinished steps. Returns an empty array if all agree. With `leaves`, accepts state that
+ * the next start of the agent cleans up:
+ * - subvolumes that have a tombstone
+ * - writable subvolumes that a restore has replaced
+ * - unfinished jobs and deletions of backups
+ * - ended commands that the agent has yet to forget
  */
 export async function findDifferences(store: Store, world: ImaginedWorld, { leaves = false } = {}): Promise<string[]> {
   const boxes: BoxRecord[] = []
@@ -73,7 +76,7 @@ async function halfDeleted(store: Store, { objects }: ImaginedWorld): Promise<st
 interface PoolUsers {
   boxes: readonly BoxRecord[]
   forks: readonly ForkRecord[]
-  /** Tombstones whose subvolumes may be there, as may automatic snapshots that can be written to; null: none. */
+  /** Tombstones whose subvolumes can still exist. Automatic snapshots can then still be writable. Null accepts neither. */
   left: readonly Tombstone[] | null
 }
 
@@ -105,13 +108,13 @@ async function differencesOfPool(
   ]
 }
 
-/** Tells of two lists that have not the same entries, in any order. */
+/** Reports two lists whose entries differ. Ignores their order. */
 function differ(what: string, found: readonly unknown[], expected: readonly unknown[]): string[] {
   const [left, right] = [found, expected].map((list) => JSON.stringify(list.map(String).toSorted()))
   return left === right ? [] : [`${what}: found ${left}, expected ${right}`]
 }
 
-/** Returns the names of the subvolumes that records have, each with whether it is read-only. */
+/** Returns the names of the subvolumes that records have. The value is true for a read-only subvolume. */
 async function expectedSubvolumes(store: Store, boxes: readonly BoxRecord[]): Promise<Map<string, boolean>> {
   const sealed = [
     ...(await store.snapshots.all()).flatMap(({ subvolume, data }) => [
@@ -153,7 +156,7 @@ function instancesOf({ active, preview, previous, next, retired }: ServiceRecord
   return [active, preview, previous, next, ...retired].filter((each) => each !== null)
 }
 
-// Whatever else a service has is on its way, and goes.
+// Any other part of a service is transitional, and must go.
 function differencesOfService(record: ServiceRecord, boxes: readonly BoxRecord[]): string[] {
   const { boxId, name, desired, active, preview, next, retired } = record
   const box = boxes.find(({ id }) => id === boxId)

@@ -6,7 +6,7 @@ import type { Files } from '../../../agent/ports/files/files.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { ImaginedWorld } from './world.ts'
 
-/** Creates the driver of an imagined edge. It serves what it is told, and no request is ever open. */
+/** Creates the driver of an imagined edge. It serves the routes that it gets, and never has an open request. */
 export function createImaginedEdge(world: ImaginedWorld): Edge {
   const { routes, grants } = world
   const setGrants: Edge['grant'] = async (given) => {
@@ -101,7 +101,7 @@ export function createImaginedBackupStore(world: ImaginedWorld): BackupStore {
   }
 }
 
-/** Creates the driver of the files of imagined boxes: there are none. */
+/** Creates the driver of the files of imagined boxes. There are no files. */
 export function createImaginedFiles(): Files {
   const none = (): Promise<never> => Promise.reject(new ServiceError('file_not_found', 'There is no such file.'))
   return {

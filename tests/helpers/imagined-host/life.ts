@@ -5,7 +5,7 @@ import { createFakeTime, type FakeTime } from '../imagined-time.ts'
 import { type Tap, tapCalls } from '../tapped-calls.ts'
 import { type ImaginedAgent, type ImaginedHost, startImaginedAgent } from './agent.ts'
 
-/** What happens at the `nth` call of that name: a kill before or after its effect, or a failure in place of it or after it. */
+/** A fault at the `nth` call of that name. It kills the agent before or after the effect, or fails the call before or after the effect. */
 export interface CallFault {
   call: string
   nth: number
@@ -16,11 +16,11 @@ export interface CallFault {
 export interface RecordedCall {
   call: string
   nth: number
-  /** Whether it changed the host or the database. */
+  /** True if it changed the host or the database. */
   hasEffect: boolean
-  /** Whether the request was answered before it began. */
+  /** True if it began after the request's answer. */
   isLate: boolean
-  /** Whether it began while another was under way. */
+  /** True if it began while another call was in progress. */
   isWithin: boolean
 }
 
@@ -31,7 +31,7 @@ export interface OperationAnswer {
   body: any
 }
 
-/** The life of an agent on an imagined host, from its start to its end. */
+/** An agent's life on an imagined host, from its start to its end. */
 export class AgentLife {
   readonly time: FakeTime
   readonly host: ImaginedHost
@@ -54,7 +54,7 @@ export class AgentLife {
     this.#look = this.#database.prepare('PRAGMA data_version')
   }
 
-  /** Starts an agent at `now`, and lets it come to rest. */
+  /** Starts an agent at `now`, and runs it until it is idle. */
   static async begin(host: ImaginedHost, now: number): Promise<AgentLife> {
     const life = new AgentLife(host, now)
     const starting = startImaginedAgent(host, { clock: life.time.clock, tap: life.#tap })
@@ -81,7 +81,7 @@ export class AgentLife {
     return this.#isDead
   }
 
-  /** Whether a fault has killed it. */
+  /** True if a fault has killed it. */
   get wasKilled(): boolean {
     return this.#wasKilled
   }
@@ -90,7 +90,7 @@ export class AgentLife {
     return this.time.clock.now()
   }
 
-  /** Has a fault happen at a later call; the counts of calls begin here. */
+  /** Sets a fault for a later call. Restarts the counts of calls. */
   arm(fault: CallFault | null): void {
     this.#fault = fault
     this.#counts = new Map()
@@ -102,7 +102,7 @@ export class AgentLife {
     return `${String(this.#look.get()?.['data_version'])} ${this.host.world.effects}`
   }
 
-  /** Records the calls from here on; the returned function ends that. */
+  /** Starts to record calls. The returned function stops that, and returns the calls. */
   record(): () => RecordedCall[] {
     this.arm(null)
     const recording = { last: this.mark(), calls: [] as RecordedCall[] }
@@ -113,7 +113,7 @@ export class AgentLife {
     }
   }
 
-  /** Sends a request, and lets the agent go on until it is answered; null: it died before. */
+  /** Sends a request, and runs the agent until it answers. Null if the agent died before that. */
   async ask(
     method: string,
     target: string,
@@ -121,7 +121,7 @@ export class AgentLife {
     headers?: Record<string, string>,
   ): Promise<OperationAnswer | null> {
     let answer: OperationAnswer | null = null
-    // Ids of later resources are greater.
+    // Gives later resources greater ids.
     this.time.advance(1)
     this.#started.send(method, target, body, headers).then(
       (response) => {
@@ -139,7 +139,7 @@ export class AgentLife {
     return answer
   }
 
-  /** Lets the agent go on, and time pass, until `isDone`, or it is dead, or `mostMs` are over; returns whether it is done. */
+  /** Runs the agent and advances time, until `isDone`, its death, or the end of `mostMs`. Returns true if `isDone`. */
   async run(isDone: () => boolean | Promise<boolean>, mostMs: number): Promise<boolean> {
     for (const end = this.now + mostMs; ; ) {
       await this.rest()
@@ -150,7 +150,7 @@ export class AgentLife {
     }
   }
 
-  /** Lets the agent go on until it waits for nothing but time. */
+  /** Runs the agent until it only waits for time to pass. */
   async rest(): Promise<void> {
     for (let [quiet, turns] = [0, 0]; quiet < QUIET_TURNS && !this.#isDead; turns++) {
       const begun = this.#begun
@@ -160,7 +160,7 @@ export class AgentLife {
     }
   }
 
-  /** Ends it as `kill -9` does, if no fault has; then the database can be opened by the next. */
+  /** Ends it as `kill -9` does, unless a fault has. The next agent can then open the database. */
   async end(): Promise<void> {
     this.#isDead = true
     await this.#agent?.drop()
@@ -239,7 +239,7 @@ function tapHandles(call: string, value: unknown, tap: Tap): unknown {
   return { ...started, detached: tapped(started.detached) }
 }
 
-// What it returns is a promise, and a stream as well: what the call would have returned is not known.
+// Returns a rejected promise that is also a failing stream, because the type of the call's real result is unknown.
 function failing(call: string): Promise<never> {
   const promise = Promise.reject(new Error(`${call} was made to fail`))
   promise.catch(() => undefined)
@@ -257,7 +257,7 @@ function isIterable(value: unknown): boolean {
 const NEVER: Promise<never> = Object.assign(new Promise<never>(() => undefined), {
   [Symbol.asyncIterator]: () => ({ next: () => NEVER }),
 })
-/** Calls that return at once, and change nothing: also in a dead agent, which goes no further than its next other call. */
+/** Calls that return at once, without an effect. They also work in a dead agent, which stops at its next other call. */
 const SYNCHRONOUS = new Set(['filesystem.path', 'outputs.read', 'outputs.follow', 'runtime.session'])
 const QUIET_TURNS = 3
 const TURNS_MAX = 100_000

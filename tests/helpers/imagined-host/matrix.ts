@@ -6,21 +6,23 @@ import { findDifferences } from './agreement.ts'
 import { AgentLife, type CallFault, type OperationAnswer, type RecordedCall } from './life.ts'
 import { copyWorld, createWorld, type ImaginedWorld, writeContent } from './world.ts'
 
-/** Asks the agent; null: it died before it answered. */
+/** Sends a request to the agent. Null if the agent died before it answered. */
 export type Ask = (method: string, target: string, body?: unknown) => Promise<OperationAnswer | null>
 
-/** An action whose every call is to be faulted. */
+/** An action. The tests inject a fault into each of its calls. */
 export interface Scenario {
-  /** Brings about the state that it needs, with an agent that has no fault; what it returns is given to `act`. */
+  /** Creates the required state, with an agent that has no fault. `act` receives the returned text. */
   prepare(site: FaultSite): Promise<string | void>
   act(ask: Ask, given: string): Promise<OperationAnswer | null>
-  /** Throws unless an answered success holds; an action without one may have happened or not, but not in part. */
+  /**
+   * Throws unless the effect of a successful answer holds. Without such an answer, the action can have happened completely or not at all.
+   */
   holds?(site: FaultSite, outcome: CaseOutcome): Promise<void>
-  /** How long what it begins goes on after its answer; 0 by default. */
+  /** Time for which its work continues after the answer. Default: 0. */
   lastsMs?: number
 }
 
-/** What came of an action; `isDone`: the answer was a success, `wasKilled`: the agent is another. */
+/** Outcome of an action. `isDone`: the answer was a success. `wasKilled`: another agent has replaced the first. */
 export interface CaseOutcome {
   isDone: boolean
   answer: OperationAnswer | null
@@ -30,9 +32,9 @@ export interface CaseOutcome {
 /** An agent without a fault, and its world. */
 export interface FaultSite {
   ask(method: string, target: string, body?: unknown): Promise<OperationAnswer>
-  /** Lets time pass. */
+  /** Advances time. */
   pass(ms: number): Promise<void>
-  /** Writes files: into the root of a box, or a volume. */
+  /** Writes files into the root of a box, or into a volume. */
   write(owner: `box ${string}` | `volume ${string}`, content: string): Promise<void>
   read(owner: `box ${string}` | `volume ${string}`): Promise<string>
   life: AgentLife
@@ -41,7 +43,7 @@ export interface FaultSite {
 /** The project of all scenarios. */
 export const PROJECT = '/v1/projects/faults'
 
-/** Defines the tests of an action: each of its calls is faulted in turn, in a world like the one before. */
+/** Defines the tests of an action. Each test injects a fault into one of its calls. All tests start in equal worlds. */
 export async function defineKillMatrix(name: string, scenario: Scenario): Promise<void> {
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'boxyard-imagined-'))
   const remove = (): void => rmSync(directory, { recursive: true, force: true })
@@ -62,7 +64,7 @@ export async function defineKillMatrix(name: string, scenario: Scenario): Promis
       throw error
     }
   }
-  // Of the file, since those of a group do not run where all of its tests are left out.
+  // A hook of the file, since hooks of a group do not run if a filter skips all of its tests.
   afterAll(async () => {
     await bench.close()
     remove()
@@ -83,8 +85,8 @@ async function begin(directory: string, scenario: Scenario): Promise<{ bench: Be
 }
 
 /**
- * What a kill leaves is what the calls before it have done: a kill before a call leaves what one after the last effect does. Those
- * are both made where an answer came in between, or where one call is within another.
+ * A kill leaves the effects of the calls before it. So a kill before a call leaves the same state as one after the previous effect. Returns
+ * both if an answer came between them, or if one call is within another.
  */
 function killsOf(calls: readonly RecordedCall[]): CallFault[] {
   const effects = calls.filter(({ hasEffect }) => hasEffect)
@@ -97,7 +99,7 @@ function killsOf(calls: readonly RecordedCall[]): CallFault[] {
 
 function failuresOf(calls: readonly RecordedCall[]): CallFault[] {
   return calls.flatMap(({ call, nth, hasEffect }) => {
-    // The edge keeps what it was told, whatever fails.
+    // The edge keeps every change that it received, even if the call fails.
     const moments = call.startsWith('edge.') ? REJECT : hasEffect ? THROW_OR_REJECT : THROW
     return moments.map((moment) => ({ call, nth, moment }))
   })
@@ -107,7 +109,7 @@ interface Prepared {
   database: Buffer
   world: ImaginedWorld
   now: number
-  /** The box that no scenario touches. */
+  /** The box that no scenario changes. */
   bystander: unknown
   given: string
 }
@@ -128,7 +130,7 @@ async function prepare(dataDir: string, scenario: Scenario): Promise<Prepared> {
   return { database, world: copyWorld(world), now: life.now, bystander, given }
 }
 
-/** Agents that have just started in the prepared world. One whose world is as it was serves again. */
+/** Agents that have just started in the prepared world. Reuses an agent that left its world unchanged. */
 class Bench {
   readonly prepared: Prepared
   readonly #dataDir: string
@@ -206,7 +208,7 @@ async function provesFailure(bench: Bench, scenario: Scenario, fault: CallFault)
   return provesAgreement(next, bench.prepared, { scenario, answer })
 }
 
-/** Proves that the answer holds, nothing of others was touched, and that deleting everything leaves nothing. */
+/** Proves that the answer holds, and that no other resource changed. Then deletes everything, and proves that no state is left. */
 async function provesAgreement(
   life: AgentLife,
   { bystander }: Prepared,
@@ -223,7 +225,7 @@ async function provesAgreement(
   await life.end()
 }
 
-/** @throws Error in words if records and host do not agree before `mostMs` are over */
+/** Waits until records and host agree. @throws Error that lists the differences after `mostMs` */
 async function untilAgreed(life: AgentLife, mostMs: number, options?: { leaves: boolean }): Promise<void> {
   let differences: string[] = []
   const isAgreed = async (): Promise<boolean> => {
@@ -248,7 +250,7 @@ async function bystanderOf(life: AgentLife): Promise<unknown> {
   )
 }
 
-/** Deletes all but the bystander's, and proves that nothing is left of it. */
+/** Deletes all resources except the bystander's, and proves that no state of them is left. */
 async function removeAll(site: FaultSite): Promise<void> {
   const { life } = site
   for (const kind of ['boxes', 'data', 'bases']) {
@@ -288,5 +290,5 @@ const POOL_SIZE = 3
 const REJECT = ['reject'] as const
 const THROW = ['throw'] as const
 const THROW_OR_REJECT = ['throw', 'reject'] as const
-/** How long records and host may differ after a fault, in the time of the agent: retries come after up to a minute. */
+/** Longest time, on the agent's clock, for which records and host can differ after a fault. Retries can wait up to a minute. */
 const SETTLE_MS = 300_000

@@ -3,7 +3,7 @@ import type { CowFilesystem, ReceiveRequest, SendRequest } from '../../../agent/
 import { ServiceError } from '../../../shared/errors.ts'
 import { type ImaginedSubvolume, type ImaginedWorld, imaginedPath, keptBytes } from './world.ts'
 
-/** Creates the driver of an imagined pool; each effect is whole and immediate. */
+/** Creates the driver of an imagined pool. Each effect is atomic and immediate. */
 export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
   const { pool } = world
   const put = (name: string, project: string | null, subvolume: ImaginedSubvolume): void => {
@@ -56,7 +56,7 @@ export function createImaginedPool(world: ImaginedWorld): CowFilesystem {
   }
 }
 
-/** Creates the driver of what the projects keep in an imagined pool. */
+/** Creates the driver that accounts for the storage of projects in an imagined pool. */
 export function createImaginedAccounts(world: ImaginedWorld): StorageAccounts {
   const { owners, bounds } = world
   return {

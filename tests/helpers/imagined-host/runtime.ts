@@ -3,7 +3,7 @@ import type { BoxMount, BoxSpec, DetachedExec, Runtime, RuntimeBox } from '../..
 import { ServiceError } from '../../../shared/errors.ts'
 import { type ImaginedBox, type ImaginedWorld, imaginedPath } from './world.ts'
 
-/** Creates the driver of imagined boxes. A command runs until it is signalled, or its box ends. */
+/** Creates the driver of imagined boxes. A command runs until it gets a signal, or until its box ends. */
 export function createImaginedRuntime(world: ImaginedWorld, now: () => number): Runtime {
   const { boxes, commands } = world
   const ends = createEnds(world, now)
@@ -14,7 +14,7 @@ export function createImaginedRuntime(world: ImaginedWorld, now: () => number): 
   const unsupported = (): Promise<never> => Promise.reject(new Error('An imagined box has no such thing.'))
   return {
     kind: 'imagined',
-    // As the kernel's freezer outlives an agent, the next one thaws what it finds frozen.
+    // The kernel's freezer outlives an agent, so the next agent thaws frozen boxes.
     open: async () => {
       for (const [id, { isFrozen }] of boxes) if (isFrozen) change(id, { isFrozen: false })
     },
@@ -90,7 +90,7 @@ function detachedOf(world: ImaginedWorld, ends: Ends): Pick<Runtime, 'execDetach
   }
 }
 
-/** Creates the network of imagined boxes: each that runs has an address of its own. */
+/** Creates the network of imagined boxes. Each running box has its own address. */
 export function createImaginedNetwork({ boxes }: ImaginedWorld): HostNetwork {
   return {
     problems: async () => [],
@@ -138,7 +138,7 @@ function checkMount({ pool, boxes, violations }: ImaginedWorld, id: string, { so
       violations.push(`${id} writes to ${source}, and so does ${other}`)
 }
 
-/** Ends of detached commands, and who waits for them. */
+/** Ends of detached commands, and their waiters. */
 interface Ends {
   end(execId: string, signal: string): void
   handle(execId: string): DetachedExec

@@ -2,18 +2,18 @@ import type { BoxLimits } from '../../../agent/ports/boxes/limits.ts'
 import type { BoxMount, BoxSpec, DetachedEnd } from '../../../agent/ports/boxes/runtime.ts'
 import type { EdgeGrant, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 
-/** The state of an imagined host: it outlives agents. Drivers replace entries and never change one, so that a copy is cheap. */
+/** The state of an imagined host, which outlives agents. Drivers replace entries instead of changing them, so that a copy is cheap. */
 export interface ImaginedWorld {
   poolId: string
   /** By name. */
   pool: Map<string, ImaginedSubvolume>
-  /** The project of each subvolume there ever was; null: the deployment. */
+  /** The project of each subvolume that ever existed. Null for the deployment. */
   owners: Map<string, string | null>
-  /** Most that a project may keep, in bytes; absent: unbounded. */
+  /** Largest number of bytes that a project can store. Absent if unlimited. */
   bounds: Map<string, number>
-  /** Running boxes by id, forks among them. */
+  /** Running boxes by id, including forks. */
   boxes: Map<string, ImaginedBox>
-  /** Detached commands by id, until they are forgotten. */
+  /** Detached commands by id, until an agent forgets them. */
   commands: Map<string, ImaginedCommand>
   /** Commands with output files, as `box/command`. */
   outputs: Set<string>
@@ -23,27 +23,27 @@ export interface ImaginedWorld {
   grants: Map<string, EdgeGrant>
   /** Objects of the backup store by name. */
   objects: Map<string, Uint8Array>
-  /** Number of boxes started so far; the pid of the last one. */
+  /** Number of boxes started so far, which is the pid of the last one. */
   starts: number
-  /** Rises with each effect. */
+  /** Increases with each effect. */
   effects: number
-  /** What no agent may do to a host. */
+  /** Descriptions of actions that an agent must never perform on a host. */
   violations: string[]
 }
 
-/** A subvolume; `content` stands for its files. */
+/** A subvolume. `content` represents its files. */
 export interface ImaginedSubvolume {
   readonly content: string
   readonly origin: string
   readonly isReadOnly: boolean
   readonly quotaBytes: number | null
-  /** What it keeps on the disk. A copy has the same. */
+  /** Its bytes on the disk. A copy shares them. */
   readonly kept: readonly KeptBytes[]
 }
 
-/** Bytes that were written at once. */
+/** Bytes from one write. */
 export interface KeptBytes {
-  /** The subvolume that wrote them first. */
+  /** The subvolume that first wrote them. */
   readonly writer: string
   readonly bytes: number
 }
@@ -65,7 +65,7 @@ export interface ImaginedCommand {
   readonly end: DetachedEnd | null
 }
 
-/** Returns the world of a host on which no agent has run. */
+/** Returns the world of a host that has never run an agent. */
 export function createWorld(): ImaginedWorld {
   return {
     ...{
@@ -97,20 +97,20 @@ export function imaginedPath(name: string): string {
   return `/pool/${name}`
 }
 
-/** Replaces the files of a subvolume, as the user of a box or volume does. Throws EDQUOT beyond the bound of its project. */
+/** Replaces the files of a subvolume, as the user of a box or volume does. Throws EDQUOT above the project's limit. */
 export function writeContent(world: ImaginedWorld, name: string, content: string): void {
   const found = writable(world, name)
   const kept = write(world, name, Buffer.byteLength(content))
   world.pool.set(name, { ...found, content, kept: [kept] })
 }
 
-/** Adds a file of so many bytes to a subvolume. Throws as `writeContent`. */
+/** Adds a file of `bytes` bytes to a subvolume. Throws as `writeContent` does. */
 export function writeBytes(world: ImaginedWorld, name: string, bytes: number): void {
   const found = writable(world, name)
   world.pool.set(name, { ...found, kept: [...found.kept, write(world, name, bytes)] })
 }
 
-/** Returns the bytes that a project keeps. */
+/** Returns the number of bytes that a project stores. */
 export function keptBytes({ pool, owners }: ImaginedWorld, project: string): number {
   const all = new Set([...pool.values()].flatMap(({ kept }) => kept))
   let sum = 0

@@ -11,15 +11,15 @@ import { runInNewContext } from 'node:vm'
 import type { Template } from './packed.ts'
 import type { WebBucket } from './web-bucket.ts'
 
-/** A distribution before a bucket and an API. */
+/** A distribution in front of a bucket and an API. */
 export interface Distribution {
   url: string
-  /** The paths that were led to the API. */
+  /** Requests forwarded to the API, as method and path. */
   asked: readonly string[]
   close(): Promise<void>
 }
 
-/** The part of a behaviour of a distribution that is followed here. */
+/** The supported part of a distribution's cache behaviour. */
 interface Behaviour {
   PathPattern?: string
   TargetOriginId: string
@@ -27,8 +27,8 @@ interface Behaviour {
 }
 
 /**
- * Serves what the template of a stack says of its distribution, over plain HTTP: which paths lead where, the function that changes them
- * and the headers that are added. It keeps nothing.
+ * Serves a stack's distribution over plain HTTP, as its template describes. Supports the path patterns, the function that rewrites paths,
+ * and the added headers. Caches nothing.
  */
 export async function openDistribution(
   template: Template,
@@ -43,7 +43,7 @@ export async function openDistribution(
       return void response
         .writeHead(200, { 'content-type': file.type, 'cache-control': file.cacheControl })
         .end(file.bytes)
-    // Who may not list a bucket is not told what it lacks.
+    // S3 hides missing files from clients that cannot list the bucket.
     response.writeHead(403, { 'content-type': 'application/xml' }).end('<Error><Code>AccessDenied</Code></Error>')
   }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -66,7 +66,7 @@ export async function openDistribution(
   }
 }
 
-/** Reads of a template what a distribution does with a request. */
+/** Reads from a template how a distribution handles a request. */
 export function readDistribution(template: Template) {
   const properties = (name: string) => template.Resources[name]?.Properties ?? {}
   const { DefaultCacheBehavior, CacheBehaviors } = properties('ConsoleDistribution')['DistributionConfig'] as {
@@ -114,7 +114,7 @@ function patternOf(pattern: string): RegExp {
   return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`)
 }
 
-/** Sends a request on with all its headers, `Host` too, and answers as is answered. */
+/** Forwards a request with all its headers, including `Host`, and returns the answer. */
 async function forward(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
   const headers: IncomingHttpHeaders = request.headers
   const onward = send(new URL(request.url ?? '/', url), { method: request.method, headers })

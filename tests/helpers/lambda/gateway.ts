@@ -6,18 +6,18 @@ import { type FunctionPackage, type Instance, startInstance } from './instance.t
 /** A deployed function behind an HTTP API. */
 export interface Gateway {
   url: string
-  /** The lines that all instances have printed. */
+  /** Output lines of all instances. */
   said: readonly string[]
-  /** Counts the instances that have been started. */
+  /** Returns the number of instances started so far. */
   started(): number
-  /** Deploys another environment: events go to new instances, and those of before end once they have answered. */
+  /** Deploys another environment. New instances get all later events. Earlier instances end once they have answered. */
   deploy(environment: Record<string, string>): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Serves a function as API Gateway and Lambda do: each request is an event of payload 2.0, handled by an idle instance, or a new one
- * if none is. An error of the function is answered 500, as by API Gateway; a WebSocket is a request like any other.
+ * Serves a function as API Gateway and Lambda do. Each request becomes an event of payload 2.0. An idle instance handles it, or a new one
+ * if none is idle. A function's error becomes a 500, as API Gateway does. A WebSocket handshake is a request like any other.
  */
 export async function openGateway(packed: FunctionPackage, environment: Record<string, string>): Promise<Gateway> {
   const said: string[] = []
@@ -52,7 +52,7 @@ export async function openGateway(packed: FunctionPackage, environment: Record<s
 
 type Fleet = ReturnType<typeof createFleet>
 
-/** Instances of one deployment. */
+/** Creates the instances of one deployment. */
 function createFleet(launch: () => Promise<Instance>) {
   const idle: Instance[] = []
   const all: Instance[] = []

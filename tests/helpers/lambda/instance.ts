@@ -5,22 +5,22 @@ import { dieWithParent } from '../../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../../infra/logging-child.ts'
 import { stopChild } from '../../../infra/service-process.ts'
 
-/** The package of a function, and AWS's client of the Runtime API that runs it. */
+/** A function's package, and AWS's Runtime API client that runs it. */
 export interface FunctionPackage {
   /** `index.mjs` of aws-lambda-ric. */
   runtime: string
   /** Directory of the unpacked bundle. */
   taskRoot: string
   handler: string
-  /** Seconds that an invocation may take. */
+  /** Time limit of an invocation, in seconds. */
   timeout: number
 }
 
-/** One running copy of a function, which handles one event at a time. */
+/** One running copy of a function. It handles one event at a time. */
 export interface Instance {
-  /** Resolves once the function has asked for its first event; rejects with its error if its init fails. */
+  /** Resolves once the function requests its first event. Rejects with its error if its init fails. */
   ready: Promise<void>
-  /** Resolves with the function's answer. @throws Error with what it threw, or if it ended */
+  /** Resolves with the function's answer. @throws Error with the function's error, or if the function has ended */
   invoke(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2>
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ interface Invocation {
   answered: PromiseWithResolvers<APIGatewayProxyStructuredResultV2>
 }
 
-/** Starts a function under AWS's client, before a server of its own that speaks the four calls of the Runtime API. */
+/** Starts a function under AWS's client, with its own server that implements the four calls of the Runtime API. */
 export async function startInstance(
   { runtime, taskRoot, handler, timeout }: FunctionPackage,
   options: { environment: Record<string, string>; onLine(line: string): void },
@@ -60,10 +60,10 @@ async function closeAll(child: LoggingChild, server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html, for one instance. */
+/** Serves the Runtime API to one instance: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html */
 function createRuntimeApi(timeoutSeconds: number) {
   const ready = Promise.withResolvers<void>()
-  // Whoever starts an instance may look at it later.
+  // The caller may await it later. Until then, a rejection must not count as unhandled.
   ready.promise.catch(() => undefined)
   let waiting: ServerResponse | null = null
   let current: Invocation | null = null

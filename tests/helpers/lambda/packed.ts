@@ -6,11 +6,11 @@ import { serverlessCommand } from '../../../infra/aws/serverless.ts'
 import { ROOT } from '../../../infra/commands.ts'
 import type { FunctionPackage } from './instance.ts'
 
-/** The package that would be deployed. */
+/** The package to deploy. */
 export interface Packed extends FunctionPackage {
   /** The template of the stack. */
   template: Template
-  /** The archive that Lambda gets. */
+  /** The archive for Lambda. */
   zip: Buffer
 }
 
@@ -22,7 +22,7 @@ export interface Template {
   Outputs: Record<string, { Condition?: string }>
 }
 
-/** Builds and packages the function of a stage into `directory`, which it empties, without credentials, and unpacks it. */
+/** Builds and packages a stage's function into `directory`, then unpacks it. Empties the directory first. Uses no credentials. */
 export async function packFunction(directory: string, stage: string): Promise<Omit<Packed, 'runtime'>> {
   const run = promisify(execFile)
   await run(process.execPath, ['infra/build.ts'], { cwd: ROOT })
@@ -38,7 +38,7 @@ export async function packFunction(directory: string, stage: string): Promise<Om
   return { template, zip: readFileSync(archive), taskRoot, handler: String(Handler), timeout: Number(Timeout) }
 }
 
-/** Returns AWS's client of the Runtime API. @throws Error outside the suites that find it */
+/** Returns AWS's Runtime API client. @throws Error outside the suites that find it */
 export function lambdaRuntime(): string {
   const runtime = process.env['TEST_LAMBDA_RUNTIME']
   if (runtime === undefined) throw new Error('Run this by `npm test -- lambda`, which sets TEST_LAMBDA_RUNTIME.')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestService } from '../service.ts'
 
-/** Returns the variables of a function before the agent of a service, with its keys of now. */
+/** Returns the environment variables of a function that uses a service's agent, with the agent's current keys. */
 export function functionVariables({ agentUrl, dataDir }: TestService): Record<string, string> {
   const readKeys = (name: string): string => readFileSync(join(dataDir, 'keys', name), 'utf8')
   return {

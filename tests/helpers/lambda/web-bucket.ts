@@ -8,25 +8,25 @@ import {
 import { type ConsoleBucket, openConsoleBucket } from '../../../infra/aws/console-bucket.ts'
 import type { ObjectStore } from '../backups/object-store.ts'
 
-/** A bucket of a web site, as its uploader and those who read it see it. */
+/** A website's bucket, with access for its uploader and its readers. */
 export interface WebBucket extends ConsoleBucket {
   /** Returns the paths of all files, in order. */
   paths(): Promise<string[]>
-  /** Returns a file; null: there is none. */
+  /** Returns a file. Null if it does not exist. */
   read(path: string): Promise<WebFile | null>
   /** Writes a file as another program would. */
   write(path: string, text: string): Promise<void>
   close(): void
 }
 
-/** A file as it is answered. */
+/** A file as the bucket serves it. */
 interface WebFile {
   type: string
   cacheControl: string
   bytes: Uint8Array
 }
 
-/** Opens the bucket of an S3 server of the tests. */
+/** Opens the bucket of the tests' S3 server. */
 export function openWebBucket({ place }: Pick<ObjectStore, 'place'>): WebBucket {
   const { endpoint, region, keys, bucket } = place
   const client = new S3Client({ endpoint, region, credentials: keys, forcePathStyle: true })
