@@ -1,7 +1,7 @@
 import { type Chance, pickSnapshot } from './snapshot-operations.ts'
 import type { Model } from './state.ts'
 
-/** Operations of a user on backups and on the project's bases, as plain data; identifies a backup by its key in the model. */
+/** A user's operations on backups and on the project's bases, as plain data. Identifies a backup by its key in the model. */
 export type BackupOperation =
   | { kind: 'backUp'; volume: string }
   | { kind: 'createFromBackup'; name: string; backup: number }
@@ -10,14 +10,14 @@ export type BackupOperation =
   | { kind: 'createBase'; name: string; box: string; snapshot?: string }
   | { kind: 'deleteBase'; base: string }
 
-/** Draws an operation of a kind, on that box or that volume; `name` is for a new volume. */
+/** Draws an operation of a kind, on that box or that volume. A new volume gets `name`. */
 export function drawOfBackups(
   draw: Chance,
   model: Model,
   { kind, box, volume, name }: { kind: BackupOperation['kind']; box: string; volume: string; name: string },
 ): BackupOperation {
   const { pick, chance } = draw
-  // Sometimes a backup that no longer exists.
+  // Sometimes picks a backup that no longer exists.
   const known = chance(0.93) ? pick(model.backups) : undefined
   const backup = known?.key ?? Math.floor(chance(0.5) ? model.backupsMade / 2 : 0)
   switch (kind) {
@@ -40,12 +40,12 @@ export function drawOfBackups(
   }
 }
 
-/** Tells operations on backups and bases. */
+/** Returns true for operations on backups and bases. */
 export function isOfBackups(operation: { kind: string }): operation is BackupOperation {
   return BACKUP_KINDS.some((kind) => kind === operation.kind)
 }
 
-/** The names of all bases that operations use. */
+/** Names of all bases that operations use. */
 export const BASES: readonly string[] = ['den', 'hut']
 
 /** Kinds of operations, weighted by repetition. */

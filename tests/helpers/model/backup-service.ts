@@ -9,7 +9,7 @@ import type { BackupOperation } from './backup-operations.ts'
 import { readRecords, readSubvolume } from './pool.ts'
 import type { Model } from './state.ts'
 
-/** A project of a service, and its backup ids by their keys in the model. */
+/** A project of a service, with its backup ids by their keys in the model. */
 export interface BackupSite {
   service: TestService
   client: Client
@@ -17,7 +17,7 @@ export interface BackupSite {
   ids: Map<number, string>
 }
 
-/** Sends an operation and waits for its end, which it returns as if it had been the first answer. */
+/** Sends an operation and waits for its end. Returns the final result as if it were the first answer. */
 export async function sendOfBackups(site: BackupSite, operation: BackupOperation, wait: string): Promise<Answer> {
   const answer = await ask(site, operation, wait)
   if (answer.status !== 202) return answer
@@ -50,7 +50,7 @@ function ask({ client, path, ids }: BackupSite, operation: BackupOperation, wait
   }
 }
 
-/** Throws unless backups and bases match the model; records the ids of backups. */
+/** Throws unless backups and bases match the model. Records the ids of backups. */
 export async function compareBackups(site: BackupSite, model: Model): Promise<void> {
   const { client, path, ids } = site
   const stored: Listed[] = (await client.get(`${path}/backups?max_results=1000`)).body.backups
@@ -68,7 +68,7 @@ export async function compareBackups(site: BackupSite, model: Model): Promise<vo
   await compareBases(site, model)
 }
 
-/** Checks that the copies on which next backups build have the content of these backups. */
+/** Checks the copies that later backups build on. Each must have the content of its backup. */
 function compareCopies({ service, ids }: BackupSite, model: Model): void {
   const copies = new Map(readRecords<Copy>(service, 'backups').map(({ id, subvolume }) => [id, subvolume]))
   for (const { key, tree } of model.backups) {

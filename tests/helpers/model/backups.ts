@@ -3,7 +3,7 @@ import { copyOfTree, modelBoxOf, volumeOf } from './places.ts'
 import { contentOf, emptyHistory, replaceVolume } from './snapshots.ts'
 import type { Model } from './state.ts'
 
-/** As `applyOperation`, for operations on backups and bases; `missing` holds the codes of resources that do not exist. */
+/** Works as `applyOperation`, for operations on backups and bases. `missing` has the codes of resources that do not exist. */
 export function applyToBackups(
   model: Model,
   operation: BackupOperation,
@@ -29,7 +29,7 @@ export function applyToBackups(
       })
       return []
     case 'restoreOver':
-      // A backup is addressed below the name of its volume.
+      // The path of a backup contains the name of its volume.
       if (backup && backup.volume !== operation.volume) faults.push('backup_not_found')
       return faults.length > 0 || !backup ? faults : replaceVolume(model, operation.volume, backup.tree)
     case 'dropBackup':

@@ -11,7 +11,7 @@ import { attachmentsOf, copyOfTree, isBusyIn, makePlace, modelBoxOf, resolve, st
 import { applyToSnapshots, contentOf, emptyHistory } from './snapshots.ts'
 import type { Model, ModelBox, ModelVolume, Mount } from './state.ts'
 
-/** The possible error codes, any of which is right; empty for a success. */
+/** The possible error codes. Any of them is right. Empty for a success. */
 export type Prediction = readonly string[]
 
 export function createModel(): Model {
@@ -60,7 +60,7 @@ export function applyOperation(model: Model, operation: ModelOperation): Predict
   }
 }
 
-/** After a step that was cut off and counts as not done: marks directories of `done` as unknown, since they may exist. */
+/** Handles a step that was cut short and counts as not done. Marks its new directories in `done` as unknown, since they can exist. */
 export function forgetDirectories(model: Model, done: Model): void {
   for (const [name, volume] of model.volumes) {
     for (const path of done.volumes.get(name)?.directories.keys() ?? []) {
@@ -151,7 +151,7 @@ function attach(model: Model, operation: AttachVolume): Prediction {
   if (present || (!mount.read_only && hasWriter(model, mount.name))) faults.push('volume_in_use')
   if (box.mounts.some(({ path }) => path === mount.path || path.startsWith(`${mount.path}/`)))
     faults.push('mount_path_taken')
-  // A request that is refused at once creates no directory.
+  // A request that fails at once creates no directory.
   const target = faults.length === 0 ? model : structuredClone(model)
   const isPossible = box.status === 'stopped' || makePlace(target, box, mount.path)
   if (!isPossible) faults.push('path_invalid')

@@ -66,7 +66,7 @@ export type ModelOperation =
 export interface Draw extends Chance {
   /** Draws an operation that the API performs atomically. */
   change(model: Model): ModelOperation
-  /** Draws a change of something that `other` changes as well, if a few draws find one. */
+  /** Draws a change of something that `other` changes as well, if a few attempts find one. */
   related(model: Model, other: ModelOperation): ModelOperation
   /** Draws an operation of any kind. */
   any(model: Model): ModelOperation
@@ -123,7 +123,7 @@ function namesOf(model: Model, operation: ModelOperation): string[] {
     .filter((each) => each !== undefined)
 }
 
-/** Asks for a new box or volume while there are few, since most other operations would fail. */
+/** Draws a create of a box or volume while there are few, since most other operations would fail. */
 function wantsMore({ chance }: Chance, { boxes, volumes }: Model): 'createBox' | 'createVolume' | null {
   if (volumes.size < 2 && chance(0.5)) return 'createVolume'
   return boxes.size < 2 && chance(0.5) ? 'createBox' : null
@@ -178,7 +178,7 @@ function drawChange(draw: Chance, model: Model, kind: Change): ModelOperation {
   }
 }
 
-/** Draws a name for a new volume, sometimes the `taken` one. */
+/** Draws a name for a new volume, sometimes `taken`. */
 function drawName({ pick, chance }: Chance, model: Model, taken: string): string {
   const free = VOLUMES.filter((name) => !model.volumes.has(name))
   return chance(0.9) && free.length > 0 ? pick(free) : taken
@@ -253,7 +253,7 @@ function pickVolume({ pick, chance }: Chance, model: Model): string {
   return chance(0.96) && model.volumes.size > 0 ? pick([...model.volumes.keys()]) : pick(VOLUMES)
 }
 
-/** Paths on which no volume may be mounted. */
+/** Paths on which a volume must not be mounted. */
 export const KERNEL_PATHS: readonly string[] = ['/', '/proc/x', '/mnt/../x']
 
 /** A name that no base has. */

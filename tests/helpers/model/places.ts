@@ -3,13 +3,13 @@ import type { Model, ModelBox, ModelVolume, Mount, Tree } from './state.ts'
 /** Thrown when the outcome depends on state that the model does not track. */
 export class Unpredictable extends Error {}
 
-/** Returns the content of `path` in a box, from a volume or its root, or null if there is no file. */
+/** Returns the content of `path` in a box, from a volume or its root. Null if the file does not exist. */
 export function readFile(model: Model, box: ModelBox, path: string): string | null {
   const { mount, rest } = resolve(box, path)
   return (mount ? volumeOf(model, mount.name).files.get(rest) : box.files.get(path)) ?? null
 }
 
-/** Returns the boxes that a volume is attached to, sorted by name. */
+/** Returns the boxes that have a volume attached, sorted by name. */
 export function attachmentsOf(model: Model, volume: string): { box: string; path: string; read_only: boolean }[] {
   const found = [...model.boxes].flatMap(([box, { mounts }]) =>
     mounts
@@ -19,14 +19,14 @@ export function attachmentsOf(model: Model, volume: string): { box: string; path
   return found.sort((a, b) => (a.box < b.box ? -1 : 1))
 }
 
-/** True if a box prevents the detach of `volume`: another volume is mounted in it, or a process uses it. */
+/** Returns true if a box prevents the detach of `volume`. A process uses it, or another volume is mounted within it. */
 export function isBusyIn(box: ModelBox, volume: string): boolean {
   const mount = box.mounts.find(({ name }) => name === volume)
   if (mount === undefined || box.status === 'stopped') return false
   return box.sitsIn.includes(volume) || box.mounts.some(({ path }) => path.startsWith(`${mount.path}/`))
 }
 
-/** Starts a box; returns false if a mount point cannot be created. @throws Unpredictable */
+/** Starts a box. Returns false if it cannot create a mount point. @throws Unpredictable */
 export function startBox(model: Model, box: ModelBox): boolean {
   const byDepth = box.mounts.toSorted((a, b) => a.path.split('/').length - b.path.split('/').length)
   const isRunning = byDepth.every(({ path }) => makePlace(model, box, path))
@@ -34,7 +34,7 @@ export function startBox(model: Model, box: ModelBox): boolean {
   return isRunning
 }
 
-/** Returns true if the mount point exists or can be created. @throws Unpredictable */
+/** Returns true if the mount point exists, or if the box can create it. @throws Unpredictable */
 export function makePlace(model: Model, box: ModelBox, path: string): boolean {
   const { mount, rest } = resolve(box, path)
   if (!mount) return true

@@ -6,7 +6,7 @@ import type { TestService } from '../service.ts'
 import { FILE_PATHS, VOLUME_FILE_PATHS } from './operations.ts'
 import type { Model, ModelSnapshot } from './state.ts'
 
-/** The files of every root, volume and snapshot: `box ant`, `volume oak@v0`, `box ant@v0 with oak`. */
+/** The files of each root, volume and snapshot. Keys are like `box ant`, `volume oak@v0` and `box ant@v0 with oak`. */
 export type Contents = Record<string, Record<string, string>>
 
 /** The subvolumes that a service's records name, with their content. */
@@ -18,7 +18,7 @@ export interface Pool {
   volumes: Map<string, string>
 }
 
-/** Reads database and pool directly, not over the API. */
+/** Reads the database and the pool directly, without the API. */
 export function readPool(service: TestService): Pool {
   const named = readNames(service)
   const contents = named.map(({ key, subvolume, isRoot }) => {
@@ -56,7 +56,7 @@ export function readRecords<T>(service: TestService, table: string): T[] {
   }
 }
 
-/** Returns what `readPool` must find for a model. */
+/** Returns the contents that `readPool` must find for a model. */
 export function expectedContents(model: Model): Contents {
   const contents: Contents = {}
   const add = (key: string, files: ReadonlyMap<string, string>): void => {

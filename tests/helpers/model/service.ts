@@ -20,19 +20,19 @@ import { expectedContents, readPool } from './pool.ts'
 import type { SnapshotOperation } from './snapshot-operations.ts'
 import type { History, Model, ModelBox, Mount } from './state.ts'
 
-/** One project of a real service, driven by operations of the model and compared with it. */
+/** One project of a real service. A test runs operations of the model on it, and compares the two. */
 export interface ModelledService {
-  /** Sends an operation; resolves with null for a success, else with the code. `waitSeconds` bounds the wait for a busy volume. */
+  /** Sends an operation. Resolves with null for a success, or else with the error code. `waitSeconds` limits the wait for a busy volume. */
   send(operation: ModelOperation, waitSeconds?: number): Promise<string | null>
-  /** Throws unless boxes, volumes, limits and all snapshots with their content match the model, without a wait. */
+  /** Throws unless boxes, volumes, limits and the contents of all snapshots match the model. Does not wait. */
   compare(model: Model): Promise<void>
   /** Throws unless files, variables and processes in the running boxes of `names` match the model. */
   compareInside(model: Model, names: readonly string[]): Promise<void>
-  /** Throws unless this host matches the model, read past the API. */
+  /** Throws unless this host matches the model. Does not use the API. */
   compareWorld(model: Model): Promise<void>
 }
 
-/** Drives `project`, which must have no other user. */
+/** Creates the driver of `project`, which must have no other user. */
 export function modelService(service: TestService, client: Client, project: string): ModelledService {
   const at: Site = { service, client, project, path: `/v1/projects/${project}`, ids: new Map() }
   return {
@@ -45,7 +45,7 @@ export function modelService(service: TestService, client: Client, project: stri
   }
 }
 
-/** True if the API may answer `code` where `prediction` is expected. */
+/** Returns true if the API may answer `code` where `prediction` is expected. */
 export function isPredicted(prediction: Prediction, code: string | null): boolean {
   return code === null ? prediction.length === 0 : prediction.includes(code)
 }
@@ -172,7 +172,7 @@ async function compareBox(
   expectSame(seenBox(read), seenBox(box))
   if (status !== 'running') return
   const limits = { cpus: config.cpus, ramMb: config.ram_mb }
-  // The kubelet may write the old limits once more before the new ones.
+  // The kubelet can write the old limits once more before the new ones.
   const patienceMs = runtimeOfTests() === 'kubernetes' ? 60_000 : 0
   await untilSucceeds(async () => expectSame(limitsInForce(service, id), limits, `limits of ${name}`), patienceMs)
   const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
@@ -238,7 +238,7 @@ async function compareWorld(site: Site, model: Model): Promise<void> {
     const ids = idsOf(boxes.boxes.filter(({ status }: { status: string }) => status === 'running'))
     const { running, states } = readWorld(service)
     expectSame({ running, states }, { running: ids, states: ids })
-    // Counts duplicates: a subvolume that two records name would exist only once.
+    // Counts duplicates. A subvolume that two records name exists only once.
     expectSame(listSubvolumes(service), [...readPool(service).subvolumes, ...copiesOf(service)].sort(), 'subvolumes')
     compareStore(site, model)
   })
@@ -248,7 +248,7 @@ function idsOf(resources: { id: string }[]): string[] {
   return resources.map(({ id }) => id).sort()
 }
 
-// In jest, structuredClone copies into another realm, whose objects deepEqual does not accept.
+// In jest, structuredClone copies into another realm. deepEqual rejects objects from there.
 function expectSame(seen: unknown, expected: unknown, what = ''): void {
   const { seen: left, expected: right } = JSON.parse(
     JSON.stringify({ seen: { [what]: seen }, expected: { [what]: expected } }),

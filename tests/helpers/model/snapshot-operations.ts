@@ -1,6 +1,6 @@
 import type { Model, Mount } from './state.ts'
 
-/** Operations of a user on snapshots, as plain data. */
+/** A user's operations on snapshots, as plain data. */
 export type SnapshotOperation =
   | { kind: 'takeBox'; box: string; name?: string; include_data?: boolean }
   | { kind: 'takeVolume'; volume: string; name?: string }
@@ -16,7 +16,7 @@ export interface Chance {
   chance(share: number): boolean
 }
 
-/** Draws an operation of a kind, on that box or that volume; prefers boxes with writable volumes where data can be included. */
+/** Draws an operation of a kind, on that box or that volume. For snapshots that can include data, prefers boxes with writable volumes. */
 export function drawOfSnapshots(
   draw: Chance,
   model: Model,
@@ -24,7 +24,7 @@ export function drawOfSnapshots(
 ): SnapshotOperation {
   const { pick, chance } = draw
   const owner = kind.includes('Box') ? model.boxes.get(box) : model.volumes.get(volume)
-  // Without any snapshot most operations would only fail.
+  // Without a snapshot, most operations would only fail.
   if (!owner?.history.snapshots.size && !kind.startsWith('take') && chance(0.85))
     return drawOfSnapshots(draw, model, { kind: kind.includes('Box') ? 'takeBox' : 'takeVolume', box, volume })
   const name = chance(0.5) ? {} : { name: pick(NAMES) }

@@ -2,7 +2,7 @@ import { attachmentsOf, copyOfTree, isBusyIn, modelBoxOf, startBox, volumeOf } f
 import type { SnapshotOperation } from './snapshot-operations.ts'
 import type { History, Model, ModelBox, ModelSnapshot, ModelVolume, SnapshotPart, Tree } from './state.ts'
 
-/** As `applyOperation`, for snapshots of an existing box or volume. */
+/** Works as `applyOperation`, for snapshots of an existing box or volume. */
 export function applyToSnapshots(model: Model, operation: SnapshotOperation): readonly string[] {
   switch (operation.kind) {
     case 'takeBox':
@@ -27,13 +27,13 @@ export function emptyHistory(): History {
   return { snapshots: new Map(), last: -1 }
 }
 
-/** Returns the content of a snapshot, or with null for its name the current content; undefined if there is no such snapshot. */
+/** Returns the content of a snapshot, or the current content for a null name. Undefined if the snapshot does not exist. */
 export function contentOf(owner: ModelBox | ModelVolume, snapshot: string | null): Tree | undefined {
   if (snapshot !== null) return owner.history.snapshots.get(snapshot)?.tree
   return { files: owner.files, directories: 'directories' in owner ? owner.directories : new Map() }
 }
 
-/** Swaps the newest two snapshots: of two concurrent requests either may get the lower number. */
+/** Swaps the newest two snapshots, since either of two concurrent requests can get the lower number. */
 export function swapNewest(history: History): void {
   const [older, newer] = [...history.snapshots].slice(-2)
   if (older === undefined || newer === undefined) return
@@ -70,7 +70,7 @@ function restoreVolume(model: Model, { volume: name, snapshot }: Of<'restoreVolu
   return tree === undefined ? ['snapshot_not_found'] : replaceVolume(model, name, tree)
 }
 
-/** Replaces the data of a volume unless it is busy, and keeps the old data as an automatic snapshot. */
+/** Replaces the data of a volume unless it is busy. Keeps the old data as an automatic snapshot. */
 export function replaceVolume(model: Model, name: string, tree: Tree): string[] {
   const volume = volumeOf(model, name)
   if ([...model.boxes.values()].some((box) => isBusyIn(box, name))) return ['volume_busy']
@@ -100,7 +100,7 @@ function restoreBox(model: Model, { box: name, snapshot: from, include_data: wan
   box.sitsIn = []
   fill(model, box, { tree: snapshot.tree, data: parts })
   if (box.status === 'running') {
-    // A box whose mount points cannot be created keeps its old content.
+    // A box that cannot create its mount points keeps its old content.
     if (!startBox(model, box)) {
       fill(model, box, { tree: root, data: before })
       startBox(model, box)
@@ -119,7 +119,7 @@ function fill(model: Model, box: ModelBox, { tree, data }: Pick<ModelSnapshot, '
   }
 }
 
-/** Adds an automatic snapshot of replaced content; drops all but the newest ones. */
+/** Adds an automatic snapshot of replaced content. Drops all but the newest automatic snapshots. */
 function keep(history: History, replaced: Pick<ModelSnapshot, 'tree' | 'data'>): void {
   addSnapshot(history, undefined, { automatic: true, ...replaced })
   const automatic = [...history.snapshots].filter(([, each]) => each.automatic)

@@ -1,10 +1,10 @@
-/** The expected boxes and volumes of one project, by name. Plain data, so that structuredClone copies it. */
+/** The expected boxes and volumes of one project, by name. Plain data, so structuredClone can copy it. */
 export interface Model {
   boxes: Map<string, ModelBox>
   volumes: Map<string, ModelVolume>
-  /** Number of volumes ever created: the id of the next one. */
+  /** Number of volumes created so far, which is the id of the next one. */
   volumesMade: number
-  /** Oldest first; includes backups of deleted volumes. */
+  /** Oldest first, including backups of deleted volumes. */
   backups: ModelBackup[]
   backupsMade: number
   /** The project's own bases, by name. */
@@ -22,7 +22,7 @@ export interface ModelBackup {
 }
 
 export interface ModelBase {
-  /** Distinguishes bases that had the same name one after the other. */
+  /** Distinguishes successive bases with the same name. */
   id: number
   files: Map<string, string>
 }
@@ -30,7 +30,7 @@ export interface ModelBase {
 export interface ModelBox {
   status: 'running' | 'stopped'
   base: string
-  /** Id of a base of the project; null for a shared base. */
+  /** Id of a project's base. Null for a shared base. */
   baseId: number | null
   forkOf: string | null
   config: { cpus: number; ram_mb: number; storage_gb: number }
@@ -48,12 +48,12 @@ export interface ModelBox {
 export interface Tree {
   /** By path below the root. */
   files: Map<string, string>
-  /** Mount points; those that an interrupted step may have created are unknown. */
+  /** Mount points. `unknown` marks one that an interrupted step may have created. */
   directories: Map<string, 'there' | 'unknown'>
 }
 
 export interface ModelVolume extends Tree {
-  /** Distinguishes volumes that had the same name one after the other. */
+  /** Distinguishes successive volumes with the same name. */
   id: number
   from: string | null
   sizeGb: number
@@ -65,13 +65,13 @@ export interface ModelVolume extends Tree {
 export interface History {
   /** By name, oldest first. */
   snapshots: Map<string, ModelSnapshot>
-  /** The highest number given so far; -1 for none. */
+  /** The highest number so far. -1 for none. */
   last: number
 }
 
 export interface ModelSnapshot {
   automatic: boolean
-  /** Content of the root, or of the volume. */
+  /** Content of the root or of the volume. */
   tree: Tree
   data: SnapshotPart[]
 }

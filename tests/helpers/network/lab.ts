@@ -9,7 +9,7 @@ import type { Network, NetworkMember, NetworkSlot } from '../../../agent/ports/b
 import { passable, passableNode } from '../passable.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** The network namespace of a box or of the outside; null for the host's own. */
+/** The network namespace of a box or of the outside. Null for the host's own. */
 export type Place = Pick<NetworkSlot, 'networkNamespace'> | NetworkSlot | null
 
 /** A network beyond the host, with a public address at either end. */
@@ -21,7 +21,7 @@ export interface Outside {
 }
 
 export interface LabServer {
-  /** Output so far: a line for each peer. */
+  /** Output so far, with a line for each peer. */
   lines: string[]
   pid: number
   close(): void
@@ -33,11 +33,11 @@ export interface Question {
   port: number
   /** Source address. */
   source?: string
-  /** Time after which it counts as blocked, in ms; default 800, which suits UDP answers only that must not come. */
+  /** Time without an answer after which it counts as blocked, in ms. The default of 800 suits only UDP answers that must not arrive. */
   patienceMs?: number
 }
 
-/** Returns settings of a new instance, with directories below a new temporary one. */
+/** Returns settings of a new instance, with directories in a new temporary directory. */
 export function labSettings(changes: Partial<NftNetworkSettings> = {}): NftNetworkSettings {
   const home = mkdtempSync(`${tmpdir()}/boxyard-network-`)
   execFileSync('chmod', ['711', home])
@@ -67,12 +67,12 @@ export async function withNetwork<T>(settings: NftNetworkSettings, work: (networ
   }
 }
 
-/** Creates the outside: a namespace behind an interface of the host, with `extraAddresses` beside its public one. */
+/** Creates the outside, a namespace behind an interface of the host. It gets `extraAddresses` in addition to its public address. */
 export async function openOutside(extraAddresses: readonly string[] = []): Promise<Outside> {
   const child = spawn('unshare', ['--net', 'sh', '-c', 'echo ready; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] })
   await firstOutput(child)
   const namespace = `/proc/${child.pid}/ns/net`
-  // Test files run in parallel: each takes a subnet of 203.0.113.0/24.
+  // Test files run in parallel, so each uses its own subnet of 203.0.113.0/24.
   const part = (process.pid % 62) * 4
   const [hostAddress, address] = [`203.0.113.${part + 1}`, `203.0.113.${part + 2}`]
   const name = `out${process.pid % 100_000}`
@@ -99,7 +99,7 @@ export async function openOutside(extraAddresses: readonly string[] = []): Promi
   }
 }
 
-/** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delay` ms, or when its process gets SIGUSR2. */
+/** Starts a server at `place` that answers `tag`. It answers on TCP, and on UDP after `delay` ms or when its process gets SIGUSR2. */
 export async function serveAt(
   place: Place,
   port: number,
@@ -114,7 +114,7 @@ export async function serveAt(
   return { lines, pid: child.pid ?? 0, close: () => child.kill('SIGKILL') }
 }
 
-/** Returns the answer of a server: its tag, `refused` or `blocked`. */
+/** Returns a server's answer, which is its tag, `refused` or `blocked`. */
 export async function ask(place: Place, question: Question): Promise<string> {
   const { protocol, host, port, source, patienceMs = PATIENCE_MS } = question
   const values = [port, patienceMs, source].filter((value) => value !== undefined)
@@ -132,7 +132,7 @@ export function udp(place: Place, host: string, port: number, patienceMs = PATIE
   return ask(place, { protocol: 'udp', host, port, patienceMs })
 }
 
-/** Returns a box of the lab, whose id is made of project and name. */
+/** Returns a box of the lab. Its id contains the project and the name. */
 export function member(project: string, name: string): NetworkMember {
   return { boxId: `box_${project}_${name}`, project, name }
 }
@@ -142,7 +142,7 @@ export function join(network: Network, project: string, name: string): Promise<N
   return network.join(member(project, name))
 }
 
-/** Runs `work` while each slot has a server on BOX_PORT that answers the slot's address. */
+/** Runs `work` while each slot has a server on BOX_PORT that answers with the slot's address. */
 export async function withServers(
   slots: readonly NetworkSlot[],
   work: (servers: LabServer[]) => Promise<unknown>,
@@ -155,7 +155,7 @@ export async function withServers(
   }
 }
 
-/** Runs a program as the root of a box's namespaces, or as host root in its network only. */
+/** Runs a program as the root of a box's namespaces, or as host root in only its network namespace. */
 export async function runIn(
   slot: NetworkSlot,
   command: readonly string[],
@@ -173,7 +173,7 @@ export function firstOutput(child: ChildProcess): Promise<string> {
   })
 }
 
-/** Starts a DNS client in `place`, as tests/fixtures/dns-client.ts has it. */
+/** Starts the DNS client of tests/fixtures/dns-client.ts in `place`. */
 export function startDns(place: Place, args: readonly string[]): ChildProcess {
   const [command, all] = enter(place, args, DNS_CLIENT)
   return spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -185,7 +185,7 @@ export async function dns(place: Place, ...args: string[]): Promise<string> {
   return (await runOk(command, all)).stdout.trim()
 }
 
-/** Asks the name server of boxes for a record. */
+/** Queries the name server of boxes for a record. */
 export function lookUp(place: Place, name: string, ...how: string[]): Promise<string> {
   return dns(place, 'ask', NAME_SERVER, name, ...how)
 }
@@ -197,12 +197,12 @@ function enter(place: Place, args: readonly string[], script = PROBE): [command:
   return ['nsenter', [...user, `--net=${place.networkNamespace}`, ...program]]
 }
 
-/** For a UDP answer that must come, of a server that may not run at once. */
+/** Limit for a UDP answer that must arrive, from a server that may be slow to run. */
 export const ANSWER_MS = 30_000
 /** Port of the servers in boxes. */
 export const BOX_PORT = 7000
 
 const DNS_CLIENT = new URL('../../fixtures/dns-client.ts', import.meta.url).pathname
 const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname
-/** For connections, and answers that must not come. */
+/** Limit for connections, and for answers that must not arrive. */
 const PATIENCE_MS = 800

@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream'
 export interface Listener {
   text(): string
   bytes(): Buffer
-  /** Resolves once `wanted` was read; throws after 10 s. */
+  /** Resolves once the text contains `wanted`. Rejects after 60 s. */
   until(wanted: string): Promise<void>
-  /** Resolves at the end of the stream; rejects if it breaks. */
+  /** Resolves at the end of the stream. Rejects if it breaks. */
   end: Promise<void>
 }
 

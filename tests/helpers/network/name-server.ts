@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A DNS server on loopback that resolves every name to this machine, and has the TXT records it is given. */
+/** A DNS server on loopback. It resolves every name to this machine, and serves the given TXT records. */
 export interface NameServer {
   port: number
   /** Texts by name, of at most 255 bytes each. */
@@ -10,7 +10,7 @@ export interface NameServer {
   close(): Promise<void>
 }
 
-/** Starts a server for DNS over TCP and UDP, on a free port. */
+/** Starts a DNS server on TCP and UDP, on a free port. */
 export async function startNameServer(): Promise<NameServer> {
   const texts = new Map<string, string[]>()
   const open = new Set<Socket>()
@@ -53,7 +53,7 @@ function framed(message: Buffer): Buffer {
   return Buffer.concat([size, message])
 }
 
-/** Answers 127.0.0.1 to a question for an A record, the texts to one for TXT, and nothing to any other (RFC 1035 §4). */
+/** Answers a question for an A record with 127.0.0.1, and one for TXT with the texts. Other questions get an empty answer (RFC 1035 §4). */
 function answerTo(message: Buffer, texts: ReadonlyMap<string, readonly string[]>): Buffer {
   const labels: string[] = []
   let end = HEAD_BYTES
@@ -75,7 +75,7 @@ function answerTo(message: Buffer, texts: ReadonlyMap<string, readonly string[]>
   return Buffer.concat([head, message.subarray(HEAD_BYTES, end), ...records])
 }
 
-/** A pointer to the question's name, class IN, TTL 0, and the data. */
+/** Encodes a record with a pointer to the question's name, class IN, TTL 0, and the data. */
 function recordOf(type: number, data: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0xc0, HEAD_BYTES, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]), data])
 }

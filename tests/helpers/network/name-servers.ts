@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { tryReadText } from '../../../agent/lib/disk/file-text.ts'
 
-/** Returns the pids of the name servers whose files are below a directory, those of one project only where it is given. */
+/** Returns the pids of the name servers whose files are below a directory. With `project`, returns only the project's. */
 export function nameServers(directory: string, project = ''): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const isServer = (pid: string): boolean => {

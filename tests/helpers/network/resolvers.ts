@@ -4,11 +4,11 @@ import { lockFile } from '../../../agent/lib/syscalls/descriptors.ts'
 import { MS, mountFilesystem, unmount } from '../../../agent/lib/syscalls/mounts.ts'
 
 /**
- * Replaces /etc/resolv.conf in the mount namespace of the tests; returns a function that restores it. Test files share that
- * namespace, so they take turns.
+ * Replaces /etc/resolv.conf in the mount namespace of the tests. Test files share it, so each waits for a lock. Returns a function that
+ * restores the file and releases the lock.
  */
 export async function replaceResolvers(text: string): Promise<() => void> {
-  // Locks a directory, so that no lock file is left behind.
+  // Locks a directory, which avoids a leftover lock file.
   const turn = openSync(import.meta.dirname, 'r')
   while (!lockFile(turn, 'exclusive')) await sleep(50)
   const directory = mkdtempSync('/tmp/boxyard-resolv-')
@@ -21,5 +21,5 @@ export async function replaceResolvers(text: string): Promise<() => void> {
   }
 }
 
-/** Milliseconds that a test file may wait for its turn. */
+/** Time that a test file may wait for the lock, in ms. */
 export const TURN_MS = 180_000

@@ -1,4 +1,4 @@
-/** A pod as kubectl takes it. */
+/** A pod manifest for kubectl. */
 export interface PodManifest {
   apiVersion: 'v1'
   kind: 'Pod'
@@ -6,7 +6,7 @@ export interface PodManifest {
   spec: Record<string, unknown>
 }
 
-/** Returns a pod as the agent makes it, with changes of its specification, of its security context, and of its container. */
+/** Returns a pod as the agent creates it, with changes to its specification, its security context and its container. */
 export function boxManifest(
   name: string,
   spec: Record<string, unknown> = {},

@@ -1,4 +1,4 @@
-/** Returns the manifest of a busybox pod with a user namespace and one container, `main`; `spec` adds to its specification. */
+/** Returns the manifest of a busybox pod with a user namespace. Its one container is `main`. `spec` extends the pod's specification. */
 export function busyboxPod(name: string, spec: object = {}): string {
   const resources = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '200m', memory: '64Mi' } }
   const main = { name: 'main', image: 'boxyard.test/busybox:1', command: ['sleep', '600'], resources }

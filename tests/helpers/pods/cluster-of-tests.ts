@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
 
-/** The cluster given to the tests. */
+/** The cluster for the tests. */
 export interface ClusterOfTests {
   /** Kubeconfig of the agent's own account. */
   kubeconfig: string
-  /** Name of its node, which is this host. */
+  /** Name of the cluster's node, which is this host. */
   node: string
   /** An image that the node has. */
   image: string
 }
 
-/** Returns the runtime under test: `TEST_RUNTIME`, by default this host alone. */
+/** Returns the runtime under test from `TEST_RUNTIME`. The default is the embedded runtime of this host. */
 export function runtimeOfTests(): 'embedded' | 'kubernetes' {
   return process.env['TEST_RUNTIME'] === 'kubernetes' ? 'kubernetes' : 'embedded'
 }
 
-/** Reads the cluster from the environment. @throws Error if there is none, since such a test must not pass */
+/** Reads the cluster from the environment. @throws Error if it has none, because such a test must not pass */
 export function clusterOfTests(): ClusterOfTests {
   const kubeconfig = process.env['BOXYARD_TEST_AGENT_KUBECONFIG']
   if (kubeconfig === undefined) throw new Error('There is no cluster: run `npm test -- cluster`.')

@@ -12,23 +12,23 @@ import { type ClusterRecord, clusterPaths, createClusterRecord } from '../../../
 import { destroyCluster, stopCluster } from '../../../infra/cluster/stop.ts'
 import type { KubectlResult } from './kubectl.ts'
 
-/** A real etcd and kube-apiserver for one test file: no kubelet, no controller and no scheduler, so it starts within seconds. */
+/** A real etcd and kube-apiserver for one test file. It starts within seconds, since it has no kubelet, controllers or scheduler. */
 export interface ControlPlane {
   record: ClusterRecord
   /** Kubeconfig of its administrator. */
   kubeconfig: string
   /** Runs kubectl, as the administrator, with `input` on stdin. */
   kubectlWith(input: string, ...args: string[]): KubectlResult
-  /** The same without input. */
+  /** Runs kubectl as the administrator without input. */
   kubectl(...args: string[]): KubectlResult
-  /** Writes a kubeconfig for the bearer of `token`, and returns its path. */
+  /** Writes a kubeconfig with `token`, and returns its path. */
   writeKubeconfig(file: string, token: string): string
   close(): Promise<void>
 }
 
 /**
- * Starts it under a name like that of a test run's cluster, so that the next run takes it down if this process is killed. Of several
- * nodes there are the namespaces and links, in which a test may run what it wants.
+ * Starts a control plane. Its name is like a test run's cluster, so that the next run removes it if this process dies. With several nodes,
+ * creates their namespaces and links, in which a test can run its own programs.
  */
 export async function startControlPlane(nodeCount = 1): Promise<ControlPlane> {
   const name = `test-${process.pid}`

@@ -18,7 +18,7 @@ export interface KubeRequest {
 
 type Answer = (request: KubeRequest, response: ServerResponse) => void
 
-/** A fake API server with scripted answers, for faults that a real one does not produce on demand. */
+/** A fake API server with scripted answers, for faults that a real server does not produce on demand. */
 export interface FaultyKube {
   api: KubeApi
   kubeconfig: string
@@ -26,7 +26,7 @@ export interface FaultyKube {
   port(): number
   /** Sets the answer to later requests. */
   answer(answer: Answer): void
-  /** Stops listening and closes all connections; `listen` takes the same port again. */
+  /** Stops listening and closes all connections. `listen` reopens the same port. */
   cut(): Promise<void>
   listen(): Promise<void>
   close(): Promise<void>
@@ -95,7 +95,7 @@ export function sendJson(response: ServerResponse, body: unknown, status = 200):
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-/** Answers with a Kubernetes Status of failure. */
+/** Answers with a Kubernetes Status that reports a failure. */
 export function sendStatus(response: ServerResponse, code: number, reason: string, message = reason): void {
   sendJson(response, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }, code)
 }

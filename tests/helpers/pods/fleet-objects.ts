@@ -1,4 +1,4 @@
-/** An object of the group boxyard.dev. */
+/** An object of the API group boxyard.dev. */
 export interface FleetObject {
   apiVersion: 'boxyard.dev/v1alpha1'
   kind: string
@@ -17,7 +17,7 @@ export const FLEET_KINDS = [
   { kind: 'Project', plural: 'projects' },
 ] as const
 
-/** Returns the home of a name in the project `demo`, of the cell k1, with `spec` over it. */
+/** Returns the `Home` of a name in project `demo` and cell k1. `spec` replaces fields. */
 export function fleetHome(name: string, spec: Record<string, unknown> = {}): FleetObject {
   const config = { cpus: 1, ramMb: 512, region: 'local', storageGb: 10 }
   const card = { base: 'debian', createdAt: CREATED_AT, config }
@@ -25,7 +25,7 @@ export function fleetHome(name: string, spec: Record<string, unknown> = {}): Fle
   return wrap('Home', `${whole.kind === 'volume' ? 'data' : 'box'}.${whole.project}.${name}`, whole)
 }
 
-/** Returns the agent of a cell. */
+/** Returns the `Agent` of a cell. */
 export function fleetAgent(cell: string, spec: Record<string, unknown> = {}): FleetObject {
   const urls = { channelUrl: 'http://10.0.0.1:8090', dataUrl: 'http://10.0.0.1:8091', edgeAddress: '10.0.0.1:8081' }
   return wrap('Agent', cell, {
@@ -40,13 +40,13 @@ export function fleetAgent(cell: string, spec: Record<string, unknown> = {}): Fl
   })
 }
 
-/** Returns a base of a project, of the cell k1. */
+/** Returns the `Base` of a project, in cell k1. */
 export function fleetProjectBase(project: string): FleetObject {
   const { spec } = fleetObject('Base')
   return wrap('Base', `${project}.${String(spec['name'])}`, { ...spec, project })
 }
 
-/** Returns a valid object of a kind, with `spec` over it. */
+/** Returns a valid object of a kind. `spec` replaces fields. */
 export function fleetObject(kind: string, spec: Record<string, unknown> = {}): FleetObject {
   if (kind === 'Home') return { ...fleetHome('web'), spec: { ...fleetHome('web').spec, ...spec } }
   if (kind === 'Agent') return fleetAgent('k1', spec)
@@ -63,7 +63,7 @@ const ZEROS = '0'.repeat(26)
 const CREATED_AT = '2026-11-26T02:50:00.713Z'
 const EXPIRES_AT = '2027-11-26T02:50:00.713Z'
 
-/** Name and spec by kind. */
+/** Name and spec of each other kind. */
 const OTHERS: Record<string, [string, Record<string, unknown>]> = {
   Domain: ['shop.example.org', { domain: 'shop.example.org', project: 'demo', uid: `box_${ZEROS}` }],
   Token: [

@@ -19,27 +19,27 @@ export interface FleetCell {
   close(): void
 }
 
-/** A control plane with the product's manifests, in which a test has cells, and whose API server and etcd it may stop. */
+/** A control plane with the product's manifests. A test can add cells, and can stop the API server and etcd. */
 export interface FleetPlane extends ControlPlane {
   /** Port of the API server. */
   port: number
   /** Applies the manifests. */
   install(): void
-  /** Makes a Node and the Agent of a cell on it, and returns the token of its agent. */
+  /** Creates a Node and the `Agent` of a cell on it. Returns the token of that agent. */
   register(cell: string): string
-  /** Makes a Node, and returns the path of a kubeconfig for the agent on it. */
+  /** Creates a Node. Returns the path of a kubeconfig for the agent on it. */
   addNode(node: string): string
-  /** Creates the directory of a cell; `port` is that of a proxy to the API server. */
+  /** Creates the directory of a cell. Set `port` to use a proxy to the API server. */
   connect(cell: string, options: { token: string; port?: number }): Promise<FleetCell>
-  /** Writes that many Homes of cell `zz` into etcd, of projects `many-0` to `many-99`, as the API server stores them. */
+  /** Writes `count` `Home` objects of cell `zz` into etcd, in the API server's storage format. Their projects are `many-0` to `many-99`. */
   seedHomes(count: number): Promise<void>
   stopServer(): Promise<void>
   startServer(): Promise<void>
-  /** Drops the history of etcd up to now. */
+  /** Compacts etcd's history up to the current revision. */
   compact(): Promise<void>
-  /** Copies the data of etcd, which must not write meanwhile: stop the API server. */
+  /** Copies etcd's data. Stop the API server first, because etcd must not write during the copy. */
   save(): Promise<void>
-  /** Puts the copy in the place of the data, while the API server is stopped. */
+  /** Replaces etcd's data with the copy. Stop the API server first. */
   restore(): Promise<void>
 }
 
@@ -114,7 +114,7 @@ function register(plane: ControlPlane, cell: string): string {
   return tokenOf(plane, node)
 }
 
-/** Makes a Node, and returns its uid. */
+/** Creates a Node, and returns its uid. */
 function makeNode({ kubectlWith }: ControlPlane, name: string): string {
   const node = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name } })
   return succeed(kubectlWith(node, 'create', '-f', '-', '-o', 'jsonpath={.metadata.uid}')).stdout
@@ -125,7 +125,7 @@ function tokenOf({ kubectl }: ControlPlane, node: string): string {
   return succeed(kubectl('create', 'token', 'boxyard-agent', SYSTEM, ...bound)).stdout.trim()
 }
 
-/** Returns key and value by which etcd has the Home of a box that was made long ago. */
+/** Returns etcd's key and value for the `Home` of a box from long ago. */
 function storedHome(index: number): { key: string; value: string } {
   const encode = (text: string): string => Buffer.from(text).toString('base64')
   const uid = `box_${String(index).padStart(26, '0')}`
@@ -142,13 +142,13 @@ function storedHome(index: number): { key: string; value: string } {
   }
 }
 
-/** Asks etcd by the JSON form of its API. */
+/** Sends a request to etcd's JSON API. */
 async function askEtcd(port: number, path: string, body: object): Promise<unknown> {
   const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })
   if (!answer.ok) throw new Error(`etcd answers ${answer.status} ${await answer.text()}`)
   return await answer.json()
 }
 
-/** Below what etcd takes in one transaction. */
+/** Below etcd's limit for one transaction. */
 const PUTS_AT_ONCE = 100
 const SYSTEM = '--namespace=boxyard-system'

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kubectl, kubectlWith, succeed } from './kubectl.ts'
 
-/** A namespace with an account that has the rights of the agent's Role there, and may list nodes and all pods. */
+/** A namespace with an account. The account has the rights of the agent's Role in the namespace, and can list nodes and all pods. */
 export interface KubeAccount {
   namespace: string
-  /** Kubeconfig of the account; `write` changes its server. */
+  /** Kubeconfig of the account. `write` can change its server. */
   kubeconfig: string
   /** Address of the API server. */
   server: URL
   /** Replaces the rules of the Role. */
   grant(rules: readonly object[]): void
-  /** Writes the kubeconfig anew. */
+  /** Rewrites the kubeconfig. */
   write(options: { token?: string; server?: string }): void
   close(): void
 }
@@ -27,7 +27,7 @@ export const POD_RULES = [
   },
 ]
 
-/** Creates an account in the cluster of KUBECONFIG, with the suite's `name`. */
+/** Creates an account in the cluster of KUBECONFIG. The namespace contains the suite's `name`. */
 export function createKubeAccount(name: string): KubeAccount {
   const given = process.env['KUBECONFIG']
   if (!given) throw new Error('KUBECONFIG names no cluster; npm run cluster:up starts one.')

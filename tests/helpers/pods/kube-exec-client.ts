@@ -11,7 +11,7 @@ export interface KubeRun {
 export interface KubeRunOptions {
   stdin?: Readable
   tty?: boolean
-  /** Receives the terminal, whose size and content the test controls. */
+  /** Receives the terminal, which the test can resize and read. */
   onTerminal?(terminal: KubeTerminal): void
 }
 
@@ -26,10 +26,10 @@ export class KubeTerminal extends PassThrough {
   }
 }
 
-/** Creates a stock Kubernetes client that treats boxes as pods; only the path of its requests is rewritten. */
+/** Creates a stock Kubernetes client that treats boxes as pods. Only the path of its requests changes. */
 export function createKubeExecClient(server: string, token: string) {
   const config = new KubeConfig()
-  // The client refuses plain HTTP otherwise.
+  // Otherwise, the client rejects plain HTTP.
   config.loadFromOptions({
     clusters: [{ name: 'boxyard', server, skipTLSVerify: true }],
     users: [{ name: 'user', token }],

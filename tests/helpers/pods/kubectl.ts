@@ -7,12 +7,12 @@ export interface KubectlResult {
   stderr: string
 }
 
-/** Runs kubectl on the cluster of KUBECONFIG to its end; one that waits for too long fails with the pods and events at that time. */
+/** Runs kubectl to its end on the cluster of KUBECONFIG. Fails after a limit, with a list of the pods and events at that time. */
 export function kubectl(...args: string[]): KubectlResult {
   return kubectlWith('', ...args)
 }
 
-/** The same, with `input` on stdin. */
+/** Runs kubectl with `input` on stdin. */
 export function kubectlWith(input: string, ...args: string[]): KubectlResult {
   const program = kubectlProgram()
   const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8', timeout: LIMIT_MS })
@@ -21,7 +21,7 @@ export function kubectlWith(input: string, ...args: string[]): KubectlResult {
   return { exitCode: status, stdout, stderr }
 }
 
-/** Returns the kubectl of the cluster of the tests. */
+/** Returns the kubectl program for the tests' cluster. */
 export function kubectlProgram(): string {
   return process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
 }
@@ -33,11 +33,11 @@ function describeWait(program: string, args: readonly string[]): string {
   return `kubectl ${args.join(' ')} waits for too long. There are:\n${stdout}${stderr}`
 }
 
-/** Returns the outcome; throws with kubectl's stderr if it failed. */
+/** Returns the outcome. Throws with kubectl's stderr if it failed. */
 export function succeed(outcome: KubectlResult): KubectlResult {
   if (outcome.exitCode !== 0) throw new Error(outcome.stderr)
   return outcome
 }
 
-// Less than a test has, which cannot end while kubectl runs.
+// Less than the time limit of a test. A test cannot end while kubectl runs.
 const LIMIT_MS = 240_000

@@ -11,16 +11,16 @@ import { runOk } from '../../../agent/lib/run.ts'
 import { firstOutput, member } from '../network/lab.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** How a CNI plugin connects pods to their node: each by a link and a route, or all by one bridge. */
+/** How a CNI plugin connects pods to their node. `routed` uses a link and a route for each pod, and `bridged` one bridge for all. */
 export type PodLinks = 'routed' | 'bridged'
 
-/** The network of a pod, as CNI leaves it. */
+/** The network of a pod after CNI has set it up. */
 export interface Pod {
   address: string
   networkNamespace: string
 }
 
-/** The work of a CNI plugin on a node. */
+/** Does the work of a CNI plugin on a node. */
 export interface PodLab {
   /** The node's address, to which pods send all traffic. */
   gateway: string
@@ -29,15 +29,15 @@ export interface PodLab {
   close(): void
 }
 
-/** Opens a lab whose pods have addresses in a range of this process. */
+/** Opens a lab. Its pods have addresses in a range of this process. */
 export async function openPodLab(links: PodLinks): Promise<PodLab> {
-  // Test files run in parallel.
+  // Test files run in parallel, so each uses its own range.
   const subnet = `10.${links === 'routed' ? 219 : 220}.${process.pid % 250}`
   const gateway = `${subnet}.1`
   const children: ChildProcess[] = []
   const names: string[] = []
   const hub = `hub${process.pid % 100_000}`
-  // Without ports the bridge only holds the node's address, for which the kernel answers on every link.
+  // Without ports, the bridge only holds the node's address. The kernel answers for it on every link.
   await ip(`link add ${hub} type bridge`)
   names.push(hub)
   await ip(`address add ${gateway}/${links === 'bridged' ? 24 : 32} dev ${hub}`)
@@ -77,7 +77,7 @@ export async function openPodLab(links: PodLinks): Promise<PodLab> {
   }
 }
 
-/** Returns settings of a new instance, with its directory below a new temporary one. */
+/** Returns settings of a new instance, with its directory in a new temporary directory. */
 export function podSettings(changes: Partial<PodNetworkSettings> = {}): PodNetworkSettings {
   const home = mkdtempSync(`${tmpdir()}/boxyard-pods-`)
   execFileSync('chmod', ['711', home])
@@ -108,7 +108,7 @@ export async function withPodNetwork<T>(
   }
 }
 
-/** Returns a box of the lab in a pod, with an id made of project and name. */
+/** Returns a box of the lab in a pod. Its id contains the project and the name. */
 export function podMember(project: string, name: string, pod: Pod): PodMember {
   return { ...member(project, name), ...pod }
 }

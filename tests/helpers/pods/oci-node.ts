@@ -16,7 +16,7 @@ import { type HookListener, type NodeHook, openNodeHook } from '../../../agent/d
 import { ROOT } from '../../../infra/commands.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** The result of the wrapper; `reason` is the message that containerd would read from its log. */
+/** The result of the wrapper. `reason` is the message that containerd would read from its log. */
 export interface OciOutcome {
   exitCode: number | null
   stdout: string
@@ -24,29 +24,32 @@ export interface OciOutcome {
   reason: string | null
 }
 
-/** A node in one directory, for the wrapper alone: with a fake runc that records its calls, and a real hook as the agent. */
+/** A node in one directory, only for the wrapper. A fake runc records its calls, and a real hook replaces the agent. */
 export interface OciNode {
   /** The FIFO on which the agent of instance `abcd1234` listens. */
   readonly fifo: string
   readonly home: string
-  /** Creates the bundle of a container; null leaves it without a configuration. */
+  /** Creates the bundle of a container. Null omits its configuration. */
   makeBundle(name: string, config: string | null): string
-  /** Runs the wrapper to its end. */
+  /** Runs the wrapper until it exits. */
   run(args: readonly string[], options?: { cwd?: string; input?: string }): Promise<OciOutcome>
-  /** Runs `create` as containerd's shim does; without `isNamed` the bundle is the working directory. */
+  /** Runs `create` as containerd's shim does. Without `isNamed`, the bundle is the working directory. */
   create(bundle: string, options?: { isNamed: boolean }): Promise<OciOutcome>
-  /** Starts the agent's hook, in place of an earlier one. */
+  /** Starts the agent's hook, and replaces an earlier one. */
   listen(listener?: HookListener): Promise<NodeHook>
   /** Sets the exit code of later calls of runc. */
   answer(status: number): void
   /** Returns the arguments of each call of runc. */
   calls(): string[][]
-  /** Returns a note of the last call of runc: `limits`, `environment`, `open` files, or the files in the directory `elsewhere`. */
+  /**
+   * Returns a record of runc's last call. `name` is `limits`, `environment`, `open` for open files, or `elsewhere` for the files in that
+   * directory.
+   */
   noted(name: string): string
   close(): void
 }
 
-/** Creates a node; the caller closes it. */
+/** Creates a node. The caller must close it. */
 export function openOciNode(): OciNode {
   const home = mkdtempSync(join(tmpdir(), 'boxyard-node-'))
   const wrapper = join(home, 'bin/boxyard-oci')
@@ -65,7 +68,7 @@ export function openOciNode(): OciNode {
     const printed = { stdout: '', stderr: '' }
     child.stdout.on('data', (chunk: Buffer) => (printed.stdout += chunk.toString()))
     child.stderr.on('data', (chunk: Buffer) => (printed.stderr += chunk.toString()))
-    // It may end without having read its input.
+    // The wrapper can exit before it has read its input.
     child.stdin.on('error', () => undefined).end(input)
     await once(child, 'close')
     const log = args[args.indexOf('--log') + 1] ?? ''
@@ -107,13 +110,13 @@ export function openOciNode(): OciNode {
   }
 }
 
-/** Returns a container's configuration as containerd writes it, in one line: that of a box, with `annotations` replaced. */
+/** Returns the configuration of a box's container in one line, as containerd writes it. `annotations` replaces fields. */
 export function ociConfig(annotations: Record<string, string | undefined> = {}): string {
   const all = { 'io.kubernetes.cri.container-name': 'box', 'boxyard.dev/instance': 'abcd1234', ...annotations }
   return JSON.stringify({ ociVersion: '1.3.0', process: { args: ['/pause'] }, annotations: all })
 }
 
-/** Returns the message of the last log line, or null unless that is an error. */
+/** Returns the message of the last log line if that is an error, or else null. */
 function readReason(log: string): string | null {
   const text = readText(log).trimEnd()
   if (text === '') return null
@@ -130,7 +133,7 @@ function readText(path: string): string {
 
 const CONSENTING: HookListener = { prepare: async () => undefined, created: async () => undefined }
 
-// Copies its input to stdout, and exits with the code in the file `status`.
+// Copies its input to stdout. Exits with the code in the file `status`.
 const RUNC = `#!/bin/sh
 { for each; do printf '%s\\0' "$each"; done; echo; } >>"$CALLS/arguments"
 ls "$CALLS/../elsewhere" >"$CALLS/elsewhere"

@@ -6,18 +6,18 @@ import { stopCluster } from '../../../infra/cluster/stop.ts'
 import { type TestServiceOptions } from '../service.ts'
 import { startWeather, type Weather } from './weather.ts'
 
-/** A cluster for one test file, whose parts may be killed, with a service in it. */
+/** A cluster for one test file, with a service in it. A test can kill its parts. */
 export interface WeatherCluster extends Weather {
   /** Name of the cluster. */
   name: string
   record: ClusterRecord
   /** Token of the agent's account. */
   token: string
-  /** Writes the agent's kubeconfig anew. */
+  /** Rewrites the agent's kubeconfig. */
   writeAgentKubeconfig(how: { port?: number; token?: string }): void
 }
 
-/** Starts a cluster, named like that of a test run, so that the next run takes it down if this process is killed. */
+/** Starts a cluster. Its name is like a test run's cluster, so that the next run removes it if this process dies. */
 export async function startWeatherCluster(options: TestServiceOptions = {}): Promise<WeatherCluster> {
   const name = `test-${process.pid}`
   const { adminKubeconfig: kubeconfig } = await startCluster(name, () => undefined)

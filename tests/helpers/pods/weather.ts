@@ -11,22 +11,22 @@ export interface Weather {
   client: Client
   /** Path of the boxes of project `weather`. */
   boxes: string
-  /** Returns the pods of this service, while the API server answers. */
+  /** Returns the pods of this service. Throws while the API server does not answer. */
   pods(): SeenPod[]
-  /** Returns the one pod of a box that is not being deleted. */
+  /** Returns a box's only pod, not counting pods in deletion. Throws unless there is exactly one. */
   podOf(box: string): SeenPod
-  /** Runs kubectl as the cluster's admin, in the namespace of the boxes; throws unless it succeeds. */
+  /** Runs kubectl as the cluster's admin, in the namespace of the boxes. Throws if it fails. */
   kubectl(...args: string[]): string
-  /** Creates a box; throws unless it runs. */
+  /** Creates a box. Throws unless it reaches `running`. */
   createBox(name: string, body?: object): Promise<BoxSeen>
   getBox(name: string): Promise<BoxSeen>
-  /** Stops or resumes a box, and waits until it is so, which takes long beside other work; throws if that is refused. */
+  /** Stops or resumes a box, and waits for the new status. This is slow on a busy machine. Throws if the service refuses. */
   turn(act: 'stop' | 'resume', name: string): Promise<void>
-  /** Runs a command line in a box and returns its stdout; throws unless it exits with 0. */
+  /** Runs a command line in a box and returns its stdout. Throws unless it exits with 0. */
   run(box: string, line: string): Promise<string>
   /** Returns the codes of the health report's problems. */
   faults(): Promise<string[]>
-  /** Waits until records, pods, processes and roots agree on the boxes, with one running pod for each running box. */
+  /** Waits until records, pods, processes and roots agree on the boxes. Each running box must have one running pod. */
   untilAgreed(): Promise<void>
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export interface BoxSeen {
   config: { cpus: number; ram_mb: number }
 }
 
-/** Starts a service; `kubeconfig` is the admin's, by default that of the cluster of the tests. */
+/** Starts a service. `kubeconfig` is the admin's, by default from the tests' cluster. */
 export async function startWeather(
   options: TestServiceOptions & { kubeconfig?: string; namespace?: string } = {},
 ): Promise<Weather> {
@@ -103,7 +103,7 @@ export async function startWeather(
   }
 }
 
-/** Polls `read` until its result is truthy and returns it; throws, naming `what`, after `deadlineMs`. */
+/** Polls `read` until its result is truthy, and returns the result. After `deadlineMs`, throws an error that names `what`. */
 export async function until<T>(
   read: () => T | Promise<T>,
   what: string,
@@ -118,7 +118,7 @@ export async function until<T>(
   }
 }
 
-/** Runs commands in a box, one after another, until `stop`, which resolves with their number or rejects if one failed. */
+/** Runs commands in a box, one after another, until `stop`. It resolves with their number, or rejects if one failed. */
 export function keepRunning(weather: Weather, box: string): { stop(): Promise<number> } {
   let isOver = false
   const work = (async () => {
@@ -171,7 +171,7 @@ async function untilAgreed({
   })
 }
 
-/** Returns the host pids of a box, by which tests recognize processes that kept running. */
+/** Returns the host pids of a box. Tests use them to recognize processes that kept running. */
 export function pidsOfBox({ service }: Weather, { id }: Pick<BoxSeen, 'id'>): number[] {
   return pidsOf(service, id)
 }

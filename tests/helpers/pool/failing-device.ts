@@ -1,17 +1,17 @@
 import { findLoopDevice, loopDeviceBytes, releaseLoopDevice } from '../../../agent/drivers/pool/loop-device.ts'
 import { controlBuffer } from '../../../agent/lib/syscalls/descriptors.ts'
 
-/** Fails every read and write of the image's loop device beyond `fromByte` with an I/O error, as if its disk were gone. */
+/** Makes every read and write of the image's loop device beyond `fromByte` fail with an I/O error, as if its disk were gone. */
 export function cutDevice(image: string, fromByte = SECTOR_BYTES): void {
   limitDevice(image, BigInt(fromByte))
 }
 
-/** Restores the device, with its data. */
+/** Restores the device with its data. */
 export function mendDevice(image: string): void {
   limitDevice(image, 0n)
 }
 
-/** True while the device is cut. */
+/** Returns true while the device is cut. */
 export function isCut(image: string): boolean {
   const device = findLoopDevice(image)
   if (device === null) return false
@@ -22,7 +22,7 @@ export function isCut(image: string): boolean {
   }
 }
 
-// I/O beyond the size limit of a loop device fails; 0 removes the limit.
+// I/O beyond a loop device's size limit fails. 0 removes the limit.
 function limitDevice(image: string, bytes: bigint): void {
   const device = findLoopDevice(image)
   if (device === null) throw new Error('nobody uses the image')

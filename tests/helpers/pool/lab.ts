@@ -13,7 +13,7 @@ export interface PoolLab {
   freeze(source: string, name: string): Promise<void>
   /** Takes a writable snapshot. */
   copy(source: string, name: string): Promise<void>
-  /** Closes the pool and opens it anew. */
+  /** Closes and reopens the pool. */
   reopen(): Promise<PoolLab>
   close(): Promise<void>
 }
@@ -48,7 +48,7 @@ async function openLabIn(directory: string, initialBytes: number): Promise<PoolL
   }
 }
 
-/** Runs a shell line in a directory and returns its stdout; throws if it fails. */
+/** Runs a shell line in a directory and returns its stdout. Throws if it fails. */
 export function shellAt(directory: string, line: string): string {
   return execFileSync('bash', ['-ec', line], { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }

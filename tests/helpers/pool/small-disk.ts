@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, statfsSync, symlinkSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A sparse pool image on a disk with less room than the image may take. */
+/** A sparse pool image on a disk that is smaller than the image can become. */
 export interface SmallDisk {
   image: string
-  /** Leaves `megabytes` free on the disk; with 0 no unallocated block of the image can be written. */
+  /** Leaves `megabytes` free on the disk. With 0, all writes to unallocated blocks of the image fail. */
   leave(megabytes: number): void
   /** Links the image as the pool of a data directory. */
   link(dataDir: string): void
@@ -37,7 +37,7 @@ export function openSmallDisk(size: { imageMegabytes: number; diskMegabytes: num
         const bytes = (blocks - bfree) * bsize + megabytes * 1024 ** 2
         return spawnSync('mount', ['-o', `remount,size=${bytes}`, directory]).status === 0
       }
-      // A disk that has taken more meanwhile is refused the size.
+      // The kernel rejects a size below the disk's current use, which can have grown since the measurement.
       for (let tries = 0; !resize(); tries++) if (tries === 50) throw new Error(`${directory} cannot be made smaller`)
     },
     link: (dataDir) => symlinkSync(image, join(dataDir, 'pool.img')),

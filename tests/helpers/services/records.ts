@@ -11,7 +11,7 @@ export const NOW = 1_000_000
 export const BOX_SINCE = 500_000
 export const SWITCH = { by: 'me', at: NOW, bytesOf: () => 5 }
 
-/** Returns a complete record of a newly defined service; `spec` and `more` replace fields. */
+/** Returns a complete record of a newly defined service. `spec` and `more` replace fields. */
 export function serviceRecord(spec: Partial<ServiceSpec> = {}, more: Partial<ServiceRecord> = {}): ServiceRecord {
   return {
     ...{ boxId: 'box_a', name: 'web', version: 1, createdAt: 0, updatedAt: 0 },
@@ -31,7 +31,7 @@ export function runningService(name = 'web'): ServiceRecord {
   return withNewRun(record, { slot: 'active', isFresh: true, boxSince: BOX_SINCE, port: 8080, now: NOW })
 }
 
-/** Returns a service after a run of its active version, which began 20 s ago; with `end` null the run goes on. */
+/** Returns a service after a run of its active version that began 20 s ago. With `end` null, the run continues. */
 export function ran(record: ServiceRecord, end: Partial<RunEnd> | null, since = BOX_SINCE): ServiceRecord {
   const started = withNewRun(record, { slot: 'active', port: null, isFresh: true, boxSince: since, now: NOW - 20_000 })
   const execId = started.active?.runs.at(-1)?.execId ?? ''
@@ -40,7 +40,7 @@ export function ran(record: ServiceRecord, end: Partial<RunEnd> | null, since = 
   return withEnd(started, execId, whole)
 }
 
-/** Returns a preview that was not started yet. */
+/** Returns a preview that has not started yet. */
 export function candidate(): CandidateRecord {
   return {
     spec: serviceRecord({ port: 8080 }).spec,
@@ -60,7 +60,7 @@ export function deployed(record = runningService(), port = 49_152): ServiceRecor
   return withNewRun(withPreview(record, candidate()), start)
 }
 
-/** Returns the record after the last run of a version has ended, by default with exit code 1. */
+/** Returns the record after the end of a version's last run. The default exit code is 1. */
 export function ended(
   record: ServiceRecord,
   instance: InstanceRecord | null,
@@ -76,7 +76,7 @@ export function ended(
   })
 }
 
-/** Returns a service whose preview was promoted. */
+/** Returns a service after the promotion of its preview. */
 export function switched(): ServiceRecord {
   const record = deployed()
   return promoted(record, record.preview ?? candidate(), SWITCH)

@@ -5,7 +5,7 @@ import { afterEach, beforeEach } from '@jest/globals'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 
-/** Opens a store of its own for each test, in a directory that is removed afterwards. */
+/** Opens a separate store for each test, in a temporary directory. Removes the directory after the test. */
 export function useTemporaryStore(take: (store: Store, directory: string) => void): void {
   let directory: string
   let store: Store

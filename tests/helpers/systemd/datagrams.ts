@@ -1,14 +1,14 @@
 import { closeFd } from '../../../agent/lib/syscalls/descriptors.ts'
 import { checked, isErrno, lazyNative } from '../../../agent/lib/syscalls/libc.ts'
 
-/** A unix datagram socket, as that of a service manager. */
+/** A unix datagram socket that acts as a service manager's. */
 export interface DatagramSocket {
-  /** Returns the messages that came since the last call. */
+  /** Returns the messages received since the last call. */
   receive(): string[]
   close(): void
 }
 
-/** Binds a datagram socket at a path or, with a leading `@`, at an abstract name. */
+/** Binds a datagram socket to a path, or to an abstract name after a leading `@`. */
 export function bindDatagrams(address: string): DatagramSocket {
   const name = address.startsWith('@') ? `\0${address.slice(1)}` : `${address}\0`
   const bytes = Buffer.concat([Buffer.from([AF_UNIX, 0]), Buffer.from(name)])

@@ -4,19 +4,22 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../../infra/commands.ts'
 
-/** A copy of this machine's files to install into, with a systemctl that only notes what it is asked. */
+/** A copy of this machine's files for test installations. Its systemctl only records its arguments. */
 export interface ScratchRoot {
-  /** Returns the host path of a path in it. */
+  /** Returns the host path of a path in the copy. */
   pathOf(path: string): string
   write(path: string, text: string, mode?: number): void
-  /** Runs a shell script in it, as root and with no more environment than dpkg gives; returns exit code and output. */
+  /** Runs a shell script in it as root, with only dpkg's environment. Returns the exit code and the output. */
   run(script: string): { code: number | null; output: string }
-  /** Returns what systemctl was asked since the last call. */
+  /** Returns the calls of systemctl since the last call. */
   asked(): string[]
   remove(): void
 }
 
-/** Makes one; what is written in it is lost with it. It has the maintainer scripts in /scripts, and an unpacked archive in /archive. */
+/**
+ * Creates a scratch root. `remove` also discards changes in it. It has the maintainer scripts in /scripts, and an unpacked archive in
+ * /archive.
+ */
 export function createScratchRoot(): ScratchRoot {
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-scratch-root-'))
   execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', scratch])

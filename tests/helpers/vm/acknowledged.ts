@@ -1,16 +1,16 @@
 import type { Client } from '../front/client.ts'
 
-/** Changes of a machine that were asked for and acknowledged, kept outside of it. */
+/** Requested and acknowledged changes of a machine. The test keeps this record outside the machine. */
 export interface Effects {
-  /** Number of requests that were acknowledged. */
+  /** Returns the number of acknowledged requests. */
   count(): number
-  /** Sends requests until one gets no answer, for each kind of change; what it asked for may have come about or not. */
+  /** Sends requests for each kind of change until one gets no answer. The service may have performed that last request or not. */
   run(): Promise<void>
-  /** Compares what is there with what was acknowledged. @throws Error that names what is lost, or was never asked for */
+  /** Compares the machine's state with the acknowledged changes. @throws Error that names lost changes, and changes without a request */
   compare(): Promise<void>
 }
 
-/** Returns changes in `project`: files of the running box `box`, its tags, its snapshots, and data volumes. */
+/** Creates changes in `project`: files, tags and snapshots of the running box `box`, and data volumes. */
 export function createEffects(client: Client, { project, box }: { project: string; box: string }): Effects {
   const path = `/v1/projects/${project}/boxes/${box}`
   const kinds = [
@@ -30,7 +30,7 @@ export function createEffects(client: Client, { project, box }: { project: strin
           sent[index] = number
           const status = await kind.ask(number).catch(() => null)
           if (status === null) return
-          // An error of the service, such as one that took too long, promises nothing.
+          // A server error, such as a timeout, promises nothing.
           if (status >= 500) continue
           if (status >= 300) throw new Error(`${kind.name} ${number} was refused with ${status}.`)
           acknowledged[index]?.add(number)
@@ -53,12 +53,12 @@ export function createEffects(client: Client, { project, box }: { project: strin
   }
 }
 
-/** One kind of change, each named by a number that is asked for once, in order. */
+/** One kind of change. It requests each number once, in order. */
 interface Kind {
   name: string
-  /** Returns the status of the answer; rejects if none came. */
+  /** Returns the status of the answer. Rejects if no answer came. */
   ask(number: number): Promise<number>
-  /** Returns the numbers that are there now. */
+  /** Returns the numbers that exist now. */
   find(): Promise<Set<number>>
 }
 
@@ -91,7 +91,7 @@ function tags(client: Client, path: string): Kind {
   return {
     name: 'tag',
     async ask(number) {
-      // Few tags are allowed, so each holds the number of a later request, too.
+      // The service allows few tags, so later requests reuse their names.
       all[`tag${number % 10}`] = String(number)
       return (await client.put(path, { tags: all })).status
     },

@@ -2,8 +2,8 @@ import { type Client, createClient } from '../front/client.ts'
 import type { Machine } from './machine.ts'
 
 /**
- * Writes settings unless there are some, as an operator does before installing; the base is busybox, since no machine of the tests
- * reaches an archive of Debian.
+ * Writes settings unless some exist, as an operator does before an installation. The base is busybox, because test machines cannot reach a
+ * Debian archive.
  */
 export async function writeSettings(machine: Machine): Promise<void> {
   await machine.run(`
@@ -11,7 +11,7 @@ export async function writeSettings(machine: Machine): Promise<void> {
     [ -e /etc/boxyard/boxyard.conf ] || printf '%s\\n' BOXYARD_BASE=busybox BOXYARD_POOL_GB=4 >/etc/boxyard/boxyard.conf`)
 }
 
-/** Installs a package with apt, with `writeSettings`. Resolves when apt is done, maybe before the service serves. */
+/** Installs a package with apt, after `writeSettings`. Resolves when apt ends, possibly before the service serves. */
 export async function installPackage(machine: Machine, deb: string): Promise<void> {
   await writeSettings(machine)
   await machine.copyIn(deb, '/root/boxyard_new.deb')
@@ -20,14 +20,14 @@ export async function installPackage(machine: Machine, deb: string): Promise<voi
     rm /root/boxyard_new.deb`)
 }
 
-/** Resolves when agent and front serve: the API answers, maybe while boxes are still being started. */
+/** Resolves when agent and front serve. The API answers then, but boxes may still be starting. */
 export async function untilServing(machine: Machine): Promise<void> {
-  // To wait in the machine takes less of its one processor than to ask it again from outside.
+  // A wait inside the machine uses less of its CPU time than polls from outside.
   await machine.until(`timeout 300 sh -c 'until curl -sS --fail ${HEALTH} >&2; do sleep 2; done'`)
   await machine.until(`systemctl is-active boxyard-agent boxyard-front && curl -sS --fail ${HEALTH}`)
 }
 
-/** Returns a client of the machine's API with the token of its administrator. */
+/** Returns a client of the machine's API with its administrator token. */
 export async function connectClient(machine: Machine): Promise<Client> {
   const port = await machine.reach(8080)
   const token = await machine.run('cat /var/lib/boxyard/admin.token')
@@ -39,5 +39,5 @@ export async function connectClient(machine: Machine): Promise<Client> {
 }
 
 const HEALTH = 'http://127.0.0.1:8080/healthz'
-/** The service does in seconds what takes tens of them where a busy machine emulates it. */
+/** On a busy host, an emulated machine needs tens of seconds for work that takes the service seconds. */
 const PATIENCE_MS = 300_000

@@ -6,32 +6,32 @@ import { MACHINE_ARCHITECTURE, type MachineImage } from '../../../infra/vm/image
 
 export interface EmulatorOptions {
   image: Pick<MachineImage, 'kernel' | 'initrd'>
-  /** A qcow2 disk that the machine may write to. */
+  /** A qcow2 disk that the machine can write to. */
   disk: string
   memoryMb: number
-  /** The guest's port 22, on loopback of this host. */
+  /** Port on this host's loopback that leads to the guest's port 22. */
   sshPort: number
-  /** File that gets what the machine prints on its serial console; later starts append. */
+  /** File for the machine's serial console output. Later starts append to it. */
   console: string
   /** Socket of QEMU's monitor (QMP). */
   monitor: string
-  /** File of `saveState`: the machine goes on from there instead of booting. */
+  /** File from `saveState`. The machine resumes from it instead of booting. */
   state?: string | undefined
 }
 
-/** A QEMU process: one machine from power-on to power-off. */
+/** A QEMU process, which is one machine from power-on to power-off. */
 export interface Emulator {
   readonly hasEnded: boolean
-  /** Cuts the power: kills QEMU, so that what the guest did not flush is lost. Resolves when it is gone. */
+  /** Cuts the power by killing QEMU. Data that the guest did not flush is lost. Resolves when QEMU has ended. */
   kill(): Promise<void>
-  /** Resolves when the guest has switched itself off, or QEMU ended. */
+  /** Resolves when the guest has powered off, or QEMU has ended. */
   ended(): Promise<void>
 }
 
 /**
- * Starts a machine of two processors. It emulates them: `/dev/kvm` of a virtual host often opens and then runs no stock kernel. With
- * `BOXYARD_VM_ACCEL=kvm` it is used. Disk writes bypass the host's cache (`cache=none`), so that a flush of the guest is what makes
- * data durable.
+ * Starts a machine with two emulated processors.
+ * - `/dev/kvm` of a virtual host often opens, but then cannot run a stock kernel. Set `BOXYARD_VM_ACCEL=kvm` to use it.
+ * - Disk writes bypass the host's cache (`cache=none`). So a flush by the guest is what makes data durable.
  */
 export function startEmulator(options: EmulatorOptions): Emulator {
   const { image, disk, memoryMb, sshPort, console, monitor, state } = options
@@ -39,7 +39,7 @@ export function startEmulator(options: EmulatorOptions): Emulator {
   const isKvm = process.env['BOXYARD_VM_ACCEL'] === 'kvm'
   const [program = '', ...args] = dieWithParent([
     ...(isArm ? ['qemu-system-aarch64', '-machine', 'virt'] : ['qemu-system-x86_64']),
-    // With a thread for each processor the guest's kernel panicked as it patched its own code.
+    // With one thread for each processor, the guest's kernel panicked when it patched its own code.
     ...(isKvm ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max']),
     ...['-m', String(memoryMb), '-smp', '2', '-display', 'none', '-nodefaults', '-no-user-config'],
     ...['-qmp', `unix:${monitor},server=on,wait=off`],

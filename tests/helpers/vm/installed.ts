@@ -8,29 +8,29 @@ import { createMachine, type Machine, type SavedMachine } from './machine.ts'
 import { packWorkTree } from './release.ts'
 
 /**
- * Starts a bare Debian, without Boxyard. It goes on from one that was saved when it had booted (some 10 s), unless this is the first of
- * this image, which boots (some 40 s) and is saved.
+ * Starts a bare Debian, without Boxyard. Resumes a machine saved after its boot, which takes about 10 s. For a new image, boots the first
+ * machine in about 40 s, and saves it.
  */
 export async function startBooted(): Promise<Machine> {
   const machine = await startSaved(await savedBooted(), async (saved) => {
     const first = await createMachine()
     try {
       await first.start()
-      // Fails where a unit did, which is for the tests to see.
+      // Fails if a unit failed. Tests must detect that.
       await first.try('systemctl is-system-running --wait')
       await keepMachine(first, saved)
     } finally {
       await first.close()
     }
   })
-  // It goes on at the time at which it was saved, and what is installed next may be younger.
+  // Sets the clock, because a resumed machine continues at the time of its save. Later files would otherwise come from its future.
   await machine.run(`date -s @${Math.ceil(Date.now() / 1000)}`)
   return machine
 }
 
 /**
- * Starts a machine on which the package of this work tree is installed and serves, with no box. It goes on from one that was saved when
- * it came up (some 10 s), unless this is the first of this tree: then it is installed (some two minutes) and saved.
+ * Starts a machine that serves Boxyard from the package of this work tree, without boxes. Resumes a machine saved when it first served,
+ * which takes about 10 s. For a new work tree, installs the package on the first machine in about two minutes, and saves it.
  */
 export async function startInstalled(): Promise<Machine> {
   const deb = await packWorkTree()
@@ -45,7 +45,7 @@ async function startSaved(saved: SavedState, make: (saved: SavedState) => Promis
   for (let tries = 1; ; tries += 1) {
     if (!existsSync(dirname(saved.disk))) await make(saved)
     keepFromRemoval(saved)
-    // QEMU now and then saves a processor in a state that the kernel fails on, each time, soon after it goes on ("BUG: …").
+    // QEMU occasionally saves a processor state that makes the kernel fail soon after each resume ("BUG: …").
     const machine = await createMachine({ from: existsSync(saved.state) ? saved : { disk: saved.disk } })
     try {
       await machine.start()
@@ -71,7 +71,7 @@ async function install(deb: string, saved: SavedState): Promise<void> {
   }
 }
 
-/** Saves a machine on which `deb` serves for `startInstalled`. Ends it. */
+/** Saves a machine on which `deb` serves, for `startInstalled`. Ends it. */
 export async function keepInstalled(machine: Machine, deb: string): Promise<void> {
   const saved = await savedInstalled(deb)
   if (!existsSync(dirname(saved.disk))) await keepMachine(machine, saved)
@@ -84,13 +84,13 @@ async function keepMachine(machine: Machine, saved: SavedState): Promise<void> {
   mkdirSync(unfinished, { recursive: true, mode: 0o700 })
   removeOld(dirname(directory))
   const file = (path: string): string => join(unfinished, basename(path))
-  // A start without the state finds what is on the disk.
+  // A start without the saved state finds only data on the disk.
   await machine.run('sync')
   await machine.save({ disk: file(saved.disk), state: file(saved.state) })
   renameSync(unfinished, directory)
 }
 
-/** Lies beside the image: it is of no use without it, nor are machines that were started from it. */
+/** Stored beside the image, since this machine and its overlays need the image. */
 async function savedBooted(): Promise<SavedState> {
   const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
   return savedIn(join(image.directory, 'booted', (await hashOfMachine()).digest('hex').slice(0, 16)))
@@ -106,7 +106,7 @@ function savedIn(directory: string): SavedState {
   return { disk: join(directory, 'disk.qcow2'), state: join(directory, 'state') }
 }
 
-/** Hashes all that a state depends on: it is of one QEMU with one set of devices. */
+/** Hashes everything that a saved state depends on, including the QEMU version and its set of devices. */
 async function hashOfMachine(): Promise<Hash> {
   const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
   const hash = createHash('sha256').update(basename(image.directory))
@@ -115,7 +115,7 @@ async function hashOfMachine(): Promise<Hash> {
   return hash.update(spawnSync('qemu-img', ['--version'], { encoding: 'utf8' }).stdout ?? '')
 }
 
-/** The machines that were used last are kept. */
+/** Marks a machine as recently used. `removeOld` keeps the most recently used ones. */
 function keepFromRemoval({ disk }: SavedState): void {
   utimesSync(dirname(disk), new Date(), new Date())
 }

@@ -10,49 +10,49 @@ import { saveState } from './monitor.ts'
 import { createSsh, type ShellOptions, type ShellResult, type Ssh } from './ssh.ts'
 
 export interface MachineOptions {
-  /** What `save` wrote: its first start goes on from there. The bare Debian by default. */
+  /** Files from `save`. The first start resumes from them. Default: the bare Debian. */
   from?: SavedMachine | undefined
 }
 
-/** Files of a machine that was saved while it ran; they stay as they are, and so does the disk that it was started from. */
+/** Files of a machine saved while it ran. They never change, and neither does the disk below its overlay. */
 export interface SavedMachine {
-  /** Its disk, qcow2. */
+  /** Its qcow2 disk. */
   disk: string
-  /** Its memory and devices; without, it boots from the disk, as after a power cut at that time. */
+  /** Its memory and devices. Without them, it boots from the disk, as after a power cut at that time. */
   state?: string
 }
 
-/** A Debian 13 with systemd and cgroup v2 on a disk of its own, emulated. */
+/** An emulated Debian 13 with systemd and cgroup v2, on its own disk. */
 export interface Machine {
-  /** Switches it on, and resolves when it is reached over SSH. Returns the seconds that took. Rejects once its kernel has failed. */
+  /** Switches it on. Resolves with the elapsed seconds once SSH connects. Rejects if its kernel fails. */
   start(): Promise<number>
-  /** Runs a script of the shell as root and returns what it prints. Rejects with all it said if it fails. */
+  /** Runs a shell script as root and returns its stdout. If it fails, rejects with all its output. */
   run(script: string, options?: ShellOptions): Promise<string>
-  /** The same, for a script that may fail. Rejects once the machine's kernel has failed. */
+  /** Runs a shell script that may fail, as root. Rejects if the machine's kernel fails. */
   try(script: string, options?: ShellOptions): Promise<ShellResult>
-  /** Runs a script in a login session of its own, which ends with it. */
+  /** Runs a script in its own login session, which ends with it. */
   login(script: string, options?: ShellOptions): Promise<ShellResult>
-  /** Copies a file of this host to `path` of the machine. */
+  /** Copies a file of this host to `path` on the machine. */
   copyIn(file: string, path: string): Promise<void>
-  /** Resolves once a script succeeds; rejects with its last output, and the console, after `timeoutMs` (20 minutes). */
+  /** Resolves once a script succeeds. After `timeoutMs` (default: 20 minutes), rejects with its last output and the console. */
   until(script: string, timeoutMs?: number): Promise<string>
-  /** Returns the port of this host that reaches `guestPort` of the guest's loopback, also after it is started again. */
+  /** Returns the port of this host that leads to `guestPort` on the guest's loopback. It stays valid after a restart of the machine. */
   reach(guestPort: number): Promise<number>
-  /** Lets the guest reboot by itself, and resolves when it is reached again. */
+  /** Lets the guest reboot, and resolves once SSH connects again. */
   reboot(): Promise<void>
-  /** Cuts the power: nothing is flushed, nothing is told. `start` switches it on again. */
+  /** Cuts the power without a flush or a notice. `start` switches it on again. */
   cutPower(): Promise<void>
-  /** Lets the guest switch itself off, which flushes all. */
+  /** Lets the guest power off, which flushes all data. */
   shutDown(): Promise<void>
-  /** Writes it to files as it runs, and ends it. */
+  /** Saves the running machine to files, and ends it. */
   save(to: Required<SavedMachine>): Promise<void>
-  /** What it printed last on its serial console. */
+  /** Returns its last lines of serial console output. */
   console(): string
   /** Cuts the power and removes the disk. */
   close(): Promise<void>
 }
 
-/** Makes a machine that is off. Its disk is an overlay: the image, or the disk that it starts from, stays as it is. */
+/** Creates a machine that is off. Its disk is an overlay, so the disk below it never changes. */
 export async function createMachine(options: MachineOptions = {}): Promise<Machine> {
   const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
   removeAbandoned()
@@ -69,7 +69,7 @@ interface Parts {
   image: MachineImage
   directory: string
   disk: string
-  /** What its disk is an overlay of. */
+  /** The disk below its overlay. */
   backing: string
   state: string | undefined
   sshPort: number
@@ -190,11 +190,11 @@ class EmulatedMachine implements Machine {
   }
 
   get #hasFailed(): boolean {
-    // More lines may follow the one that says so than `console` returns.
+    // The error can be further back than the lines that `console` returns.
     return KERNEL_FAULT.test(readConsoleEnd(this.#consolePath, Number.POSITIVE_INFINITY))
   }
 
-  /** Resolves as `work`, which may never end on a machine whose kernel has failed; rejects then. */
+  /** Resolves as `work` does. Rejects if the machine's kernel fails, because `work` may then never end. */
   async #unlessFailed<T>(work: Promise<T>): Promise<T> {
     const isOver = new AbortController()
     const fault = async (): Promise<never> => {
@@ -237,7 +237,7 @@ function run(program: string, args: readonly string[]): void {
   execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Removes the disks of processes that were killed. */
+/** Removes the disks that killed processes left behind. */
 function removeAbandoned(): void {
   for (const name of readdirSync(dirname(DIRECTORIES))) {
     const pid = /^boxyard-vm-(\d+)-/.exec(name)?.[1]
@@ -254,10 +254,10 @@ async function freePort(): Promise<number> {
   return port
 }
 
-// On a disk: files in memory may not be opened past the host's cache.
+// On a disk, because a file in memory may not support I/O that bypasses the host's cache.
 const DIRECTORIES = '/var/tmp/boxyard-vm-'
 const BOOT_ID = 'cat /proc/sys/kernel/random/boot_id'
-/** On a machine with much other work a boot, which takes 40 s alone, took more than five minutes. */
+/** A boot takes 40 s on an idle machine. On a busy one it took more than five minutes. */
 const PATIENCE_MS = 1_200_000
 const KERNEL_FAULT = /Kernel panic|BUG: /
 const MEMORY_MB = 3_072

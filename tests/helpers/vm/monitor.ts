@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * Writes the memory and the devices of a running machine to a file, and ends its QEMU. A machine that starts with that file and the
- * disk as it is then goes on where this one was.
+ * Writes the memory and the devices of a running machine to a file, and ends its QEMU. A machine that starts with this file and the disk's
+ * state at that time resumes there.
  * @param socket path of QEMU's monitor (QMP)
  * @throws Error if the state cannot be written
  */
@@ -21,7 +21,7 @@ export async function saveState(socket: string, path: string): Promise<void> {
         if (done) throw new Error('QEMU ended.')
         const message = JSON.parse(value) as Message
         if (message.error !== undefined) throw new Error(`${execute}: ${message.error.desc}`)
-        // Greeting and events are no answers.
+        // Skips the greeting and events, which are not answers.
         if (message.return !== undefined) return message.return
       }
     }

@@ -9,16 +9,16 @@ import { MACHINE_ARCHITECTURE, vmCache } from '../../../infra/vm/image.ts'
 import { lendWebPackages } from '../web/packages.ts'
 
 /**
- * Returns the path of a Debian package of this work tree as it is, changes that are not committed included. Packages are kept outside the
- * checkout, by the files of the program: one may be of an earlier commit with other documents or tests.
- * @param change changes files of a copy of the tree first
+ * Returns the path of a Debian package of this work tree, including uncommitted changes. Keeps packages outside the checkout, by a hash of
+ * the program's files. So a package can be from an earlier commit that differs in documents or tests.
+ * @param change changes files in a copy of the tree first
  */
 export async function packWorkTree(change?: { name: string; apply(checkout: string): void }): Promise<string> {
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-pack-'))
   try {
     const checkout = join(scratch, 'checkout')
     run('git', ['clone', '--quiet', '--shared', '--no-checkout', ROOT, checkout])
-    // Later commits have later versions, and the same tree the same one.
+    // Gives later commits later versions, and the same tree the same version.
     const date = run('git', ['-C', ROOT, 'log', '-1', '--format=%cI'])
     const commit = (workTree: string, message: string): void => {
       const git = (...args: string[]): string =>
@@ -39,7 +39,7 @@ export async function packWorkTree(change?: { name: string; apply(checkout: stri
   }
 }
 
-/** Makes the package of a clean checkout, unless one of the same programs is there. */
+/** Builds the package of a clean checkout, unless one of the same programs exists. */
 async function packOnce(checkout: string): Promise<string> {
   const kept = join(vmCache(), 'releases')
   const programs = `${FILES} ${MACHINE_ARCHITECTURE} ${run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])}`
@@ -60,7 +60,7 @@ async function packOnce(checkout: string): Promise<string> {
   })
 }
 
-/** Returns the path of the archive that was made with a package of `packWorkTree`. */
+/** Returns the path of the archive that `packWorkTree` built with a package. */
 export function archiveOf(deb: string): string {
   const directory = dirname(deb)
   return join(directory, readdirSync(directory).find((name) => name.endsWith('.tar.zst')) ?? '')
@@ -83,12 +83,12 @@ function run(program: string, args: readonly string[], date?: string): string {
 }
 
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'core.hooksPath=/dev/null']
-/** All that changes what the package does. */
+/** All files that affect the package's behaviour. */
 const PROGRAMS = [
   ...['agent', 'functions', 'shared', 'infra/node', 'infra/kubernetes', 'infra/monitoring', 'infra/systemd'],
   ...['infra/release', 'infra/release.ts', 'infra/setup.sh', 'package.json', 'package-lock.json'],
   ...['cli', 'sdk/typescript/src', 'web', 'infra/web', 'infra/cli-bundle.ts'],
 ]
-/** What is kept of a release. */
+/** Kinds of files that a release keeps. */
 const FILES = 'package, archive'
 const KEPT_RELEASES = 6

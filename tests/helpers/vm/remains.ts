@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts'
 
-/** Returns what of the service is left in the kernel of a machine: processes, mounts, rules, links, loop devices and cgroups. */
+/** Returns remains of the service in a machine's kernel. They are processes, mounts, rules, links, loop devices and cgroups. */
 export async function remainsOn(machine: Machine): Promise<string[]> {
   const found = await machine.run(`
     grep -lE '/(usr/lib|run)/boxyard' /proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do tr '\\0' ' ' <"$file" 2>/dev/null; echo; done

@@ -13,27 +13,27 @@ export interface ShellResult {
 }
 
 export interface ShellOptions {
-  /** File of this host whose content is the script's standard input. */
+  /** File of this host with the script's standard input. */
   input?: string
-  /** Longest time in milliseconds; ten minutes by default, since an emulated machine beside other work is slow. */
+  /** Time limit in ms. The default is ten minutes, because an emulated machine on a busy host is slow. */
   timeoutMs?: number
 }
 
-/** A way into a machine, as root. */
+/** SSH access to a machine, as root. */
 export interface Ssh {
   /** Opens the connection that shells share. Rejects if the machine does not answer. */
   connect(): Promise<void>
-  /** Ends that connection, also one to a machine that is gone. */
+  /** Closes that connection, even if the machine is gone. */
   disconnect(): Promise<void>
-  /** Runs a script of the shell to its end. Rejects if the machine is not reached, and after the longest time. */
+  /** Runs a shell script to its end. Rejects if the machine does not answer, and after the time limit. */
   shell(script: string, options?: ShellOptions): Promise<ShellResult>
-  /** The same over a connection of its own, which is a login session of its own. */
+  /** Runs a script over its own connection, and so in its own login session. */
   login(script: string, options?: ShellOptions): Promise<ShellResult>
-  /** Makes a port of the guest's loopback reachable at `localPort` of this host's, until the connection ends. */
+  /** Forwards `localPort` of this host's loopback to a port of the guest's loopback, until the connection ends. */
   forward(localPort: number, guestPort: number): Promise<void>
 }
 
-/** Returns a way to `port` of this host; the private `key` is a file, and a socket is made in `directory`. */
+/** Creates SSH access through `port` of this host. `key` is the file of the private key. The control socket is in `directory`. */
 export function createSsh({ port, key, directory }: { port: number; key: string; directory: string }): Ssh {
   const control = join(directory, 'ssh')
   const options = [
@@ -108,5 +108,5 @@ function assertReached(result: ShellResult): ShellResult {
 }
 
 const TARGET = 'root@127.0.0.1'
-/** ssh's own exit code for a connection that failed; scripts must not use it. */
+/** ssh's own exit code for a failed connection. Scripts must not use it. */
 const CONNECTION_FAILED = 255

@@ -9,13 +9,13 @@ import type { Machine } from './machine.ts'
 
 /** The machine of a test file. */
 export interface OwnMachine {
-  /** Uses the token of the administrator; requests fail while the machine is off. */
+  /** Uses the administrator's token. Requests fail while the machine is off. */
   client: Client
-  /** Returns the machine; throws before it has started. */
+  /** Returns the machine. Throws before it has started. */
   machine(): Machine
 }
 
-/** Starts a machine on which Boxyard serves before the tests of the calling file, and ends it after them. */
+/** Starts a machine with a serving Boxyard before the calling file's tests, and ends it after them. */
 export function useInstalled(): OwnMachine {
   jest.setTimeout(TEST_LIMIT_MS)
   let started: Machine | null = null
@@ -46,7 +46,7 @@ export function useInstalled(): OwnMachine {
   }
 }
 
-/** Writes the journal and the console of a machine to `.build/vm/<test file>.log`, to be read after a failure. */
+/** Writes a machine's journal and console to `.build/vm/<test file>.log`, to debug a failure. */
 export async function keepLogs(machine: Machine | null): Promise<void> {
   if (machine === null) return
   const directory = join(ROOT, '.build/vm')
@@ -58,5 +58,5 @@ export async function keepLogs(machine: Machine | null): Promise<void> {
   writeFileSync(join(directory, `${name}.log`), `${text}\nConsole:\n${machine.console()}\n`)
 }
 
-/** Longest time of a test and of a hook: beside other work all may take ten times as long, and the first start makes the image, too. */
+/** Limit for a test and for a hook. On a busy host, all work can take ten times as long. The first start also builds the image. */
 export const TEST_LIMIT_MS = 1_800_000

@@ -3,7 +3,7 @@ import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { untilTrue } from '../boxes/oci-lab.ts'
 import type { VolumeService } from './service.ts'
 
-/** Waits until the fake pool and boxes match the records, without leftovers of unfinished steps; expects no violations. */
+/** Waits until the fake pool and boxes match the records, without leftovers of unfinished steps. Expects no violations. */
 export async function expectAgreement({ store, world }: VolumeService): Promise<void> {
   let last: unknown
   const agrees = async (): Promise<boolean> => {

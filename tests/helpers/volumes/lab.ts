@@ -6,20 +6,20 @@ import type { BoxSpec } from '../../../agent/ports/boxes/runtime.ts'
 import { type OciLab, openOciLab } from '../boxes/oci-lab.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A runtime whose boxes have their roots, and data volumes, on one btrfs pool. */
+/** A runtime whose boxes have their roots and data volumes on one btrfs pool. */
 export interface VolumeLab {
   lab: OciLab
   pool: BtrfsPool
-  /** Starts a box with a root of its own. */
+  /** Starts a box with its own root. */
   startBox(id: string, changes?: Partial<BoxSpec>): Promise<BoxSpec>
-  /** Creates an empty volume; returns its host path. */
+  /** Creates an empty volume. Returns its host path. */
   makeVolume(name: string): Promise<string>
-  /** Stops a box and destroys its root and these volumes; throws if any is still in use. */
+  /** Stops a box and destroys its root and these volumes. Throws if any is still in use. */
   dropBox(id: string, ...volumes: string[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a lab; the caller closes it. */
+/** Opens a lab. The caller must close it. */
 export async function openVolumeLab(): Promise<VolumeLab> {
   const dataDir = mkdtempSync(`${tmpdir()}/boxyard-volumes-`)
   const sizes = { initialBytes: 512 * MIB, stepBytes: 0, hostReserveBytes: 0 }
@@ -58,12 +58,12 @@ export async function openVolumeLab(): Promise<VolumeLab> {
   }
 }
 
-/** Returns the mount table of a process, by default this one. */
+/** Returns the mount table of a process, by default of this one. */
 export function mountTable(pid: number | null | 'self' = 'self'): string[] {
   return readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n')
 }
 
-/** Returns the host pid of the init of a running box. */
+/** Returns the host pid of a running box's init. */
 export async function initOf({ runtime }: OciLab, boxId: string): Promise<number> {
   const box = (await runtime.list()).find(({ id }) => id === boxId)
   if (box === undefined || box.pid === null) throw new Error(`${boxId} does not run`)

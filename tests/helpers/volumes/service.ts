@@ -21,7 +21,7 @@ import { CALLER } from '../caller.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 
-/** The core of volumes over a real store, with a fake pool and runtime whose steps take random times. */
+/** The core for volumes over a real store. The steps of its fake pool and runtime take random times. */
 export interface VolumeService {
   store: Store
   volumes: Volumes
@@ -30,7 +30,7 @@ export interface VolumeService {
   boxes: Boxes
   /** Restores volume `demo/name`. */
   restore(name: string, snapshot: string, waitMs?: number): Promise<void>
-  /** Adds a base named `base`, from which boxes are created. */
+  /** Adds a base named `base`, from which boxes start. */
   addBase(): Promise<void>
   world: VolumeWorld
   reconciler: Reconciler
@@ -51,20 +51,20 @@ export interface VolumeWorld {
   busy: Set<string>
   /** Boxes whose stop waits for these promises. */
   wedged: Map<string, Promise<void>>
-  /** Invariants that were broken. */
+  /** Descriptions of broken invariants. */
   violations: string[]
 }
 
 export interface VolumeServiceOptions {
-  /** Default: one of its own, which goes with it. */
+  /** Default: a temporary directory, which `close` removes. */
   dataDir?: string
-  /** Default: all names are here. */
+  /** Default: a local directory, in which this service owns all names. */
   homes?: Directory
-  /** That of the service that had the directory before; default: an empty one. */
+  /** The world of the directory's earlier service. Default: an empty world. */
   world?: VolumeWorld
 }
 
-/** Opens a service; `pauseMs` returns the duration of the next step. */
+/** Opens a service. `pauseMs` returns the duration of the next step. */
 export function openVolumeService(pauseMs: () => number, options: VolumeServiceOptions = {}): VolumeService {
   const { homes = createLocalDirectory(), dataDir } = options
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'boxyard-volume-service-'))

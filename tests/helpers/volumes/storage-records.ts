@@ -3,7 +3,7 @@ import type { NewSnapshot } from '../../../agent/ports/store/snapshots.ts'
 import type { VolumeRecord } from '../../../agent/ports/store/volumes.ts'
 import { newId } from '../../../shared/ids.ts'
 
-/** Returns a complete record of an empty data volume; `overrides` replace fields. */
+/** Returns a complete record of an empty data volume. `overrides` replaces fields. */
 export function volumeRecord(name: string, overrides: Partial<VolumeRecord> = {}): VolumeRecord {
   const id = newId('vol', Date.now())
   return {
@@ -23,12 +23,12 @@ export function volumeRecord(name: string, overrides: Partial<VolumeRecord> = {}
   }
 }
 
-/** Returns the mount record of the volume in a box. */
+/** Returns the mount record of a volume in a box. */
 export function mountOf({ id, name, subvolume }: VolumeRecord, changes: Partial<MountRecord> = {}): MountRecord {
   return { volumeId: id, name, subvolume, path: `/mnt/${name}`, readOnly: false, ...changes }
 }
 
-/** Returns a new, unnamed snapshot of `owner`; `overrides` replace fields. */
+/** Returns a new, unnamed snapshot of `owner`. `overrides` replaces fields. */
 export function snapshotRecord(owner: { id: string; name: string }, overrides: Partial<NewSnapshot> = {}): NewSnapshot {
   const id = newId('snp', Date.now())
   return {

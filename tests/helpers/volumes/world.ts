@@ -4,7 +4,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { instanceOf } from '../boxes/world.ts'
 import type { TestService } from '../service.ts'
 
-/** Returns the subvolumes of volumes, snapshots and backups in a service's records, sorted; `sealed` are those of automatic snapshots. */
+/**
+ * Returns the subvolumes of volumes, snapshots and backups in a service's records, sorted. `sealed` has only the subvolumes of automatic
+ * snapshots.
+ */
 export function recordedSubvolumes(service: TestService): { all: string[]; sealed: string[] } {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { readOnly: true })
   const read = (table: string, where = 'TRUE'): string[] =>
@@ -19,14 +22,14 @@ export function recordedSubvolumes(service: TestService): { all: string[]; seale
   return { all, sealed }
 }
 
-/** Returns the subvolumes in a service's pool, sorted, read through the agent's mount namespace. */
+/** Returns the subvolumes in a service's pool, sorted. Reads the pool through the agent's mount namespace. */
 export function pooledSubvolumes(service: TestService): string[] {
   return readdirSync(poolOf(service))
     .filter((name) => /^(vol|snp|tmp)_/.test(name))
     .sort()
 }
 
-/** True if a subvolume of the pool can be written to. */
+/** Returns true if a subvolume of the pool is writable. */
 export function isWritable(service: TestService, subvolume: string): boolean {
   try {
     writeFileSync(join(poolOf(service), subvolume, 'written-by-a-test'), '')

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core'
 
-/** A stretch of a chart from its left to its right: with its line or without, and its part of the width, from 0 to 1. */
+/** A horizontal stretch of a chart, with or without its line. `part` is its share of the width, from 0 to 1. */
 export interface ChartStretch {
   hasLine: boolean
   part: number
 }
 
-/** Returns the stretches of the chart with a title as they are on the screen, without what is narrower than a hundredth of it. */
+/** Returns the chart's stretches on the screen, from left to right. Omits stretches of 1 % of the width or less. */
 export async function readChart(page: Page, title: string): Promise<ChartStretch[]> {
   const columns = await page.evaluate<boolean[]>(`(${COLUMNS})(${JSON.stringify(title)})`)
   const stretches: { hasLine: boolean; count: number }[] = []
@@ -20,7 +20,7 @@ export async function readChart(page: Page, title: string): Promise<ChartStretch
     .filter(({ part }) => part > 0.01)
 }
 
-/** Tells of each column of pixels between the axes whether the colour of the line is in it; as text: its types are those of a browser. */
+/** Returns for each pixel column between the axes whether it contains the line's colour. Source text, because it uses browser types. */
 const COLUMNS = `(title) => {
   const figure = [...document.querySelectorAll('figure')].find(({ textContent }) => textContent.startsWith(title))
   const chart = figure?.querySelector('canvas')

@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core'
 
-/** Drops files and directories of this machine onto an element, as a user drags them from a file manager. */
+/** Drops files and directories of this machine onto an element, as a user does from a file manager. */
 export async function dropFiles(onto: Locator, files: string[]): Promise<void> {
   await onto.waitFor()
   const box = await onto.boundingBox()

@@ -1,4 +1,4 @@
-/** Gives this process what code of the web console takes from its page: the origin it came from, and what the browser keeps. */
+/** Defines the page globals that web console code uses, which are the origin and the local storage. */
 export function definePageGlobals(origin: string): void {
   const kept = new Map<string, string>()
   const localStorage = {

@@ -2,33 +2,33 @@ import axeCore from 'axe-core'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { eventually } from '../eventually.ts'
 
-/** How a visitor finds the way in a page of the web console. */
+/** Navigates and operates a page of the web console. */
 export interface ConsoleVisitor {
-  /** Opens a path of the console, and waits until it has that heading. */
+  /** Opens a path of the console, and waits for the heading. */
   open(path: string, heading: string): Promise<void>
-  /** Opens a sign-in link, and signs in by it as whom it names. */
+  /** Opens a sign-in link, and signs in as the user that the link names. */
   signInBy(ticket: string): Promise<void>
   /** Waits until the page shows a text. */
   sees(text: string | RegExp): Promise<void>
-  /** Returns the button of exactly this name, or of one that matches. */
+  /** Returns the button with exactly this name, or the one that matches a pattern. */
   button(name: string | RegExp): Locator
   press(button: string): Promise<void>
-  /** Chooses what is done more rarely with the box whose page is open. */
+  /** Chooses an action from the menu of the box whose page is open. */
   choose(box: string, action: string): Promise<void>
   dialog(): Locator
-  /** Returns what is on the screen of the open terminal. */
+  /** Returns the text on the screen of the open terminal. */
   screen(): Promise<string>
-  /** Types a line into the open terminal once it is attached. */
+  /** Types a line into the open terminal once it has attached. */
   type(line: string): Promise<void>
 }
 
-/** Returns the visitor of the page that `user` has at each step, of the console that `service` serves. */
+/** Returns a visitor for the console that `service` serves. Each step uses the current page of `user`. */
 export function visitorOf(user: { readonly page: Page }, service: () => { url: string }): ConsoleVisitor {
   const button = (name: string | RegExp): Locator => user.page.getByRole('button', { name, exact: true })
-  // Playwright at times does not hear of `load` when the machine is busy.
+  // On a busy machine, Playwright sometimes misses `load`.
   const open: ConsoleVisitor['open'] = async (path, heading) => {
     await user.page.goto(`${service().url}${path}`, { waitUntil: 'commit' })
-    // That of a page on its way has nothing below it yet.
+    // The heading of a pending page has no content below it yet.
     const isThere = user.page.locator(':not([data-pending])')
     await user.page.getByRole('heading', { name: heading, exact: true }).and(isThere).first().waitFor()
   }
@@ -56,22 +56,22 @@ export function visitorOf(user: { readonly page: Page }, service: () => { url: s
   }
 }
 
-/** Tells whether an element has the focus. */
+/** Returns true if an element has the focus. */
 export async function isFocused(element: Locator): Promise<boolean> {
   return (await element.and(element.page().locator(':focus')).count()) > 0
 }
 
-/** Waits until the screen of a terminal has a text. */
+/** Waits until the screen of a terminal contains a text. */
 export async function untilOnScreen({ screen }: ConsoleVisitor, text: string): Promise<void> {
   await eventually(async () => (await screen()).includes(text))
 }
 
-/** Loads axe into every page of a context, past the policy of its pages. */
+/** Loads axe into every page of a context, despite the pages' content security policy. */
 export async function loadAxe(context: BrowserContext): Promise<void> {
   await context.addInitScript(axeCore.source)
 }
 
-/** Returns what axe finds against WCAG 2.2 A and AA on the open page, as `rule: element`. */
+/** Returns axe's violations of WCAG 2.2 A and AA on the open page, as `rule: element`. */
 export async function axeFindings(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {

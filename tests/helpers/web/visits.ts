@@ -3,23 +3,23 @@ import { type BrowserUser, useBrowser } from '../edge/browser.ts'
 import type { Client } from '../front/client.ts'
 import { type ConsoleVisitor, visitorOf } from './visitor.ts'
 
-/** A console that is visited, and a client with the token of whoever visits it. */
+/** A console to visit, and a client with the visitor's token. */
 export interface VisitedConsole {
   service: { url: string }
   client: Client
 }
 
-/** What a test has of its visit. */
+/** The visitor and the browser of a test. */
 export interface Visits {
-  /** The browser of the running test, which that test alone has. */
+  /** The browser of the running test. Other tests do not share it. */
   user: BrowserUser
-  /** The way in its page, which is signed in and shows the overview when a test begins. */
+  /** Operates the browser's page, which starts each test signed in, on the overview. */
   visitor: ConsoleVisitor
-  /** Goes on in another browser, where nobody is signed in. */
+  /** Continues in another browser without a session. */
   changeBrowser(): Promise<void>
 }
 
-/** Visits a console before each test of the calling file, and expects after it that no page complained. */
+/** Visits a console before each test of the calling file. After the test, expects no complaints from its pages. */
 export function useVisits(visited: () => VisitedConsole): Visits {
   const { newUser } = useBrowser('localhost')
   let current: BrowserUser | null = null
