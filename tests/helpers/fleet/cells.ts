@@ -25,7 +25,7 @@ export interface CellOfTests {
 
 /**
  * Starts a cell for each number. All start at once, so that they race to set the keys of the fleet. With `areApart`, each cell runs on a
- * node with its own network, whose link a test can cut. `startService` receives `agentScript`.
+ * node with its own network, whose link a test can cut. Passes `agentScript` to `startService`.
  */
 export async function startFleet(
   numbers: readonly string[] = ['aa', 'bb', 'cc'],

@@ -145,7 +145,7 @@ function driversOf(world: ImaginedWorld, { clock, tap }: AgentOptions, directory
 }
 
 function settingsOf(dataDir: string): DeploymentDeps['settings'] {
-  // Checks of the pool would use real time.
+  // Disables the pool reserve, because its checks of the pool use real time.
   return { ...SETTINGS, dataDir, pool: { ...SETTINGS.pool, reservePercent: 0 } }
 }
 

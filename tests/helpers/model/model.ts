@@ -60,7 +60,7 @@ export function applyOperation(model: Model, operation: ModelOperation): Predict
   }
 }
 
-/** Handles a step that was cut short and counts as not done. Marks its new directories in `done` as unknown, since they can exist. */
+/** Marks directories that only `done` has as unknown. A step that was cut short counts as not done, but its directories may exist. */
 export function forgetDirectories(model: Model, done: Model): void {
   for (const [name, volume] of model.volumes) {
     for (const path of done.volumes.get(name)?.directories.keys() ?? []) {

@@ -32,7 +32,7 @@ export interface ModelledService {
   compareWorld(model: Model): Promise<void>
 }
 
-/** Creates the driver of `project`, which must have no other user. */
+/** Returns a driver for `project`, which must have no other user. */
 export function modelService(service: TestService, client: Client, project: string): ModelledService {
   const at: Site = { service, client, project, path: `/v1/projects/${project}`, ids: new Map() }
   return {

@@ -25,7 +25,7 @@ export interface PodProxy {
 
 /**
  * Starts the proxy, and waits until it answers. Tests that wait for pods poll four times a second. A call of the proxy costs about 0.01 s
- * of CPU time, and a call of kubectl about 0.33 s.
+ * of CPU time, and a call of kubectl about 0.3 s.
  */
 export async function openPodProxy(place: {
   kubeconfig: string

@@ -1,7 +1,7 @@
 import { closeFd } from '../../../agent/lib/syscalls/descriptors.ts'
 import { checked, isErrno, lazyNative } from '../../../agent/lib/syscalls/libc.ts'
 
-/** A unix datagram socket that acts as a service manager's. */
+/** A unix datagram socket, like a service manager's. */
 export interface DatagramSocket {
   /** Returns the messages received since the last call. */
   receive(): string[]

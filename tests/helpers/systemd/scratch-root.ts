@@ -11,7 +11,7 @@ export interface ScratchRoot {
   write(path: string, text: string, mode?: number): void
   /** Runs a shell script in it as root, with only dpkg's environment. Returns the exit code and the output. */
   run(script: string): { code: number | null; output: string }
-  /** Returns the calls of systemctl since the last call. */
+  /** Returns the arguments of each systemctl call since the last read. */
   asked(): string[]
   remove(): void
 }

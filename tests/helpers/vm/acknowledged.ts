@@ -91,7 +91,7 @@ function tags(client: Client, path: string): Kind {
   return {
     name: 'tag',
     async ask(number) {
-      // The service allows few tags, so later requests reuse their names.
+      // The service allows few tags, so later requests overwrite the tags of earlier ones.
       all[`tag${number % 10}`] = String(number)
       return (await client.put(path, { tags: all })).status
     },

@@ -16,7 +16,7 @@ export async function startBooted(): Promise<Machine> {
     const first = await createMachine()
     try {
       await first.start()
-      // Fails if a unit failed. Tests must detect that.
+      // The command fails if a unit failed. Tests must detect that, so the failure does not matter here.
       await first.try('systemctl is-system-running --wait')
       await keepMachine(first, saved)
     } finally {
@@ -71,7 +71,7 @@ async function install(deb: string, saved: SavedState): Promise<void> {
   }
 }
 
-/** Saves a machine on which `deb` serves, for `startInstalled`. Ends it. */
+/** Saves a machine on which `deb` serves, for `startInstalled`. The machine ends. */
 export async function keepInstalled(machine: Machine, deb: string): Promise<void> {
   const saved = await savedInstalled(deb)
   if (!existsSync(dirname(saved.disk))) await keepMachine(machine, saved)

@@ -44,7 +44,7 @@ export interface Machine {
   cutPower(): Promise<void>
   /** Lets the guest power off, which flushes all data. */
   shutDown(): Promise<void>
-  /** Saves the running machine to files, and ends it. */
+  /** Saves the running machine to files. The machine ends. */
   save(to: Required<SavedMachine>): Promise<void>
   /** Returns its last lines of serial console output. */
   console(): string
