@@ -55,19 +55,19 @@ export function useBrowser(
 function watchRequests(context: BrowserContext): EvidenceSource {
   const open = new Set<Request>()
   const refusals = keepLastLines('The last refusals that the browser got:')
-  const tell = (request: Request): string => `${request.method()} ${request.url()}`
+  const lineOf = (request: Request): string => `${request.method()} ${request.url()}`
   context.on('request', (request) => open.add(request))
   context.on('requestfinished', (request) => open.delete(request))
   context.on('requestfailed', (request) => {
     open.delete(request)
     const cause = request.failure()?.errorText
     // Pages cancel their own requests.
-    if (cause !== 'net::ERR_ABORTED') refusals.note(`${tell(request)} ${cause}`)
+    if (cause !== 'net::ERR_ABORTED') refusals.note(`${lineOf(request)} ${cause}`)
   })
   let isClosed = false
   context.on('close', () => (isClosed = true))
   context.on('response', (response) => {
-    if (response.status() >= 400) refusals.note(`${tell(response.request())} ${response.status()}`)
+    if (response.status() >= 400) refusals.note(`${lineOf(response.request())} ${response.status()}`)
   })
   return async () => {
     if (isClosed) return []
@@ -75,7 +75,7 @@ function watchRequests(context: BrowserContext): EvidenceSource {
       const text = await page.locator('body').innerText({ timeout: TEXT_MS })
       return `The browser shows ${page.url()}:\n${text.slice(0, SHOWN_CHARACTERS)}`
     })
-    const waiting = [...open].map((request) => `No answer yet: ${tell(request)}`)
+    const waiting = [...open].map((request) => `No answer yet: ${lineOf(request)}`)
     return [...(await Promise.all(pages)), ...waiting, ...(await refusals.source())]
   }
 }

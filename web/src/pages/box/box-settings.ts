@@ -22,8 +22,8 @@ type Form = Pick<FormValues, 'text' | 'has' | 'all'>
 export type BoxChanges = Partial<BoxSettings>
 
 /**
- * Returns the settings that the user changed in a form that showed the box as `opened`. What somebody else changed since then, also a
- * single variable or tag, keeps its value of `now`. @throws FieldError
+ * Returns the settings that the user changed in a form that showed the box as `opened`. Settings, variables and tags that other users
+ * changed since then keep their values of `now`. @throws FieldError
  */
 export function changesOfForm(form: Form, { opened, now }: { opened: Box; now: Box }): BoxChanges {
   const [before, after] = [settingsOfBox(opened), settingsOfForm(form, opened)]
