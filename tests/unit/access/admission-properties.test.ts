@@ -37,7 +37,7 @@ const anyLimits = fc.record({
   recordBytes: fc.integer({ min: 1, max: 40 }),
 })
 
-/** Records of which reads and writes take turns of the event loop, in any order that the scheduler draws. */
+/** Opens records whose reads and writes interleave in any order that the scheduler draws. */
 function openRecords(scheduler: fc.Scheduler, quotas: ReadonlyMap<string, QuotaRecord>) {
   const written: Growth[] = []
   const sum = (project: string | null, of: (growth: Growth) => number): number =>
@@ -89,7 +89,7 @@ test('of growth that is asked for at once what fits is admitted, and no more tha
         const used = records.usage(project)
         for (const quantity of ['boxes', 'cpus', 'ramMb', 'storageGb'] as const)
           assert.ok(used[quantity] <= (quota[quantity] ?? Number.POSITIVE_INFINITY), `${quantity} of ${project}`)
-        // Each project leaves as much as it has, at the time of its last growth.
+        // At its last growth, each project leaves free at least as many bytes as it uses.
         assert.ok(records.bytes(project) <= most.recordBytes / 2, `records of ${project}`)
       }
       const all = records.usage(null)
@@ -100,7 +100,7 @@ test('of growth that is asked for at once what fits is admitted, and no more tha
           outcome.reason instanceof ServiceError && outcome.reason.code === 'quota_exceeded',
           String(outcome.reason),
         )
-        // There is no less room at the end than when it was refused.
+        // There is at least as much space at the end as at the time of the refusal.
         assert.ok(!fits(growths[index], { records, quotas: given, most }), `${index} was refused, and fits`)
       }
     },
@@ -108,7 +108,7 @@ test('of growth that is asked for at once what fits is admitted, and no more tha
   await check(property, 60)
 })
 
-/** Admits on a host with so much memory, of which `reserve` must be available for a box to start; there is one volume at most. */
+/** Admits on a host with the given memory and at most one volume. A box starts only if `reserveMb` stay available. */
 function admissionOn({ availableMb, reserveMb }: { availableMb: number; reserveMb: number }) {
   const usage = async (): Promise<Usage> => ({ ...NOTHING, volumes: 1 })
   const memory = { total_bytes: 64 * MIB, available_bytes: availableMb * MIB }

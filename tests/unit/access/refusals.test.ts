@@ -76,7 +76,7 @@ test('every kind of refusal has a reason and a way out', () => {
   })
 })
 
-/** Two sentences at least: the reason, and the way out. */
+/** At least two sentences: the reason and the way out. */
 const TWO_SENTENCES = /^.{8,}[.:;!] ["`A-Z].{2,}\.$/s
 /** Statuses whose cause a client or the operator can remove. */
 const REMOVABLE: ReadonlySet<number> = new Set([403, 409, 412, 413, 429, 507])
@@ -96,7 +96,7 @@ describe('every refusal that a client can do something about', () => {
     expect(CODES.length).toBeGreaterThan(25)
     const plain = new RegExp(`new ServiceError\\(\\s*'(${CODES.join('|')})'`)
     const found = sources.filter(({ text }) => plain.test(text)).map(({ file }) => file)
-    // Below them: the error itself, of a full disk that nothing else converted, and one that says itself what to set.
+    // Two exceptions: the error for a full disk that no other code converted, and an error that says what to set.
     expect(found).toEqual(['agent/core/common/nesting.ts', 'shared/errors.ts'])
   })
 
@@ -133,7 +133,7 @@ describe('every refusal that a client can do something about', () => {
   })
 })
 
-/** Returns the ways out that a source gives as literals, without their variables. */
+/** Returns the ways out that a source has as literals, without their variables. */
 function waysOut(file: string, text: string): string[] {
   const found: string[] = []
   const visit = (node: ts.Node): void => {
@@ -149,7 +149,7 @@ function waysOut(file: string, text: string): string[] {
   return found
 }
 
-/** Returns the problems that HAProxy answers itself. */
+/** Returns the problems that HAProxy answers without the agent. */
 function haproxyAnswers(): { status: number; detail: string }[] {
   const cells = { host: '127.0.0.1', port: 9, tls: null, secrets: ['a'], digests: ['b'], map: '/run/x/cells.map' }
   const { text } = haproxyConfig(

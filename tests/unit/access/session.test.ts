@@ -5,7 +5,7 @@ import { judgeSession, sessionCookieName, splitToken } from '../../../shared/aut
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
 const SERVICE = 'agent-1'
-/** Returns the token that a request is in the name of, or why it is refused. */
+/** Returns the token of a request's session, or the reason for its refusal. */
 const readSession = (headers: Record<string, string | undefined>) => {
   const judged = judgeSession({ target: '/v1/me', headers }, { signsIn: false })
   return 'code' in judged ? judged : { token: judged.authorization.authorization?.replace('Bearer ', '') }
@@ -20,7 +20,7 @@ beforeAll(async () => {
   halves = { 'x-boxyard-session': session, cookie: `${cookie.name}=${cookie.value}` }
 })
 
-/** Changes one character, and not to one that decodes to the same bytes. */
+/** Changes one character to another that decodes to different bytes. */
 const altered = (text: string, at: number): string =>
   text.slice(0, at) + (text[at] === 'A' ? 'Q' : 'A') + text.slice(at + 1)
 

@@ -17,7 +17,7 @@ beforeEach(() => {
   quotas = new Map()
 })
 
-/** Returns the bounds of a new agent over the same storage and records. */
+/** Returns the storage limits of a new agent over the same storage and records. */
 function openBounds(defaultQuota: Bounds = UNLIMITED_QUOTA): StorageBounds {
   const get = async (project: string) => {
     const storageGb = quotas.get(project)

@@ -8,7 +8,7 @@ import { LOOP_TURNS } from '../../../shared/flow-turns.ts'
 
 const NAME = 'projects/demo/volumes/vol_a/bak_a/part-0'
 
-/** What each read returns, in order. */
+/** Results of the next reads, in order. */
 let reads: (() => Promise<number>)[]
 let digestFile: typeof DigestFile
 let readBytes: number
@@ -18,7 +18,7 @@ beforeAll(async () => {
     [promisify.custom]: async () => ({ bytesRead: (await reads.shift()?.()) ?? 0 }),
   })
   const { read: real } = fs
-  // The module takes it once, when it is loaded.
+  // The module reads `fs.read` only once, while it loads.
   Object.assign(fs, { read })
   const module = await import('../../../agent/drivers/backups/digest-file.ts')
   Object.assign(fs, { read: real })
@@ -26,7 +26,7 @@ beforeAll(async () => {
   readBytes = module.READ_BYTES
 })
 
-/** Has the bytes of the project wait for many rounds of the event loop. */
+/** Makes the project's bytes wait for many rounds of the event loop. */
 beforeEach(() => {
   const flow = LOOP_TURNS.open(backupOwnerOf(NAME), { hold: () => undefined, release: () => undefined })
   for (let index = 0; index < 4; index++) flow.count(8 * 1024 ** 2)

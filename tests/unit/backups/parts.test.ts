@@ -4,7 +4,7 @@ import { PART_BYTES, type Upload, uploadParts } from '../../../agent/core/backup
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-/** A store that takes bytes at once and finishes a part on demand. */
+/** A store that accepts bytes at once and finishes a part on demand. */
 function createSlowStore() {
   const ends = new Map<string, PromiseWithResolvers<void>>()
   const underWay = new Set<string>()

@@ -5,7 +5,7 @@ import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 const NOW = 1_000_000_000
 const SECOND = 1000
 
-/** Returns a scheduled backup finished `age` seconds ago. */
+/** Returns a scheduled backup that finished `age` seconds ago. */
 function record(age: number, changes: Partial<BackupRecord> = {}): BackupRecord {
   const known = { id: `bak_${age}`, createdAt: NOW - age * SECOND, automatic: true, status: 'done', deletedAt: null }
   return { ...(known as BackupRecord), ...changes }

@@ -24,7 +24,7 @@ const MADE: BackupManifest = {
   ...{ size_bytes: 5, parts: [{ name: 'part-00000.zst', size_bytes: 5, sha256: 'a'.repeat(64) }] },
 }
 
-/** Leaves the signature out, as an earlier version did. */
+/** Leaves out the signature, as an earlier version did. */
 function unsigned(text: string): string {
   const { key: _key, hmac: _hmac, ...rest } = JSON.parse(text) as Record<string, unknown>
   return `${JSON.stringify(rest)}\n`
@@ -125,7 +125,7 @@ describe('the backups of a deployment', () => {
     writeFileSync(pathOf(made), text)
     await service.volumes.store.backups.write([{ ...made, isSigned: false }])
     await service.parts.recover()
-    // Two sweeps run one after the other: once the second backup is swept, the first sweep is over.
+    // Sweeps run one after the other. Once the second backup is swept, the first sweep has ended.
     const next = await service.back('db')
     expect(next.status).toBe('done')
     await service.parts.backups.remove({ project: 'demo', name: 'db' }, next.id, null)

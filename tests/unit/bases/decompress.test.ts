@@ -15,7 +15,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** Pieces of three bytes around where headers, members and ends are, and of 64 KiB between. */
+/** Yields pieces of 3 bytes near the start and the end, where headers, members and ends are, and of 64 KiB between. */
 async function* inTinyPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const [first, last] = [2000, Math.max(bytes.length - 2000, 2000)]
   yield* inPieces(bytes.subarray(0, first), 3)

@@ -62,7 +62,7 @@ describe('an archive with sparse files that is read', () => {
     ])
       expect(faultOf(map)).toContain('damaged')
     for (const count of ['65537', '999999', '1000000', '9'.repeat(19)]) expect(faultOf(`${count}\n`)).toContain('65536')
-    // Of nothing but a map, a damaged one is no empty one.
+    // A damaged map without data after it does not count as an empty file.
     const onlyMap = (map: string): string | null =>
       readFirstOf(paxOf(real), { name: 'x', body: map.padEnd(512, '\0') }).fault
     expect(onlyMap('0\n')).toBeNull()
@@ -70,7 +70,7 @@ describe('an archive with sparse files that is read', () => {
     expect(onlyMap('1234567\n')).toContain('65536')
     expect(faultOf('1\n4096\n3\n', { ...real, 'GNU.sparse.realsize': '9223372036854775808' })).toContain('damaged')
     expect(faultOf('', { ...real, 'GNU.sparse.major': '2' })).toContain('sparse')
-    // Without the length of the file.
+    // The length of the file is missing.
     expect(faultOf('', { 'GNU.sparse.offset': '0', 'GNU.sparse.numbytes': '1' })).toContain('damaged')
   })
 

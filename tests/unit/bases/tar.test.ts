@@ -135,7 +135,7 @@ describe('an archive that is read', () => {
     const all = { ...paxOf({ path: name(900_000) }), flag: 'g' }
     expect(readTar(tarOf([all, { name: 'a' }, { name: 'b' }]))).toMatchObject([long, long])
     expect(readFirstOf(paxOf({ linkpath: name(5000) }), { name: 'a', flag: '2' }).target).toBe(`${name(4096)}~`)
-    // A number that was cut is invalid.
+    // A truncated number is invalid.
     expect(readFirstOf(paxOf({ uid: '0'.repeat(5000) }), { name: 'a' }).fault).toContain('damaged')
     expect(() => readFirstOf(paxOf({ size: '0'.repeat(5000) }), { name: 'a' })).toThrow('damaged')
   })

@@ -6,7 +6,7 @@ import { check } from '../../helpers/fairness/check.ts'
 
 const bounds = { diskMbps: 10, diskIops: 100 }
 
-/** What a box that is not paused does until it is looked at again: at most what its debt can be. */
+/** Use of a running box until the next check. At most its maximum debt. */
 const anyUse = fc.record({
   seconds: fc.double({ min: 0, max: 3, noNaN: true }),
   bytes: fc.nat({ max: 100e6 }),
@@ -29,7 +29,7 @@ test('a box that is paused while nothing is left takes no more than a second and
       seconds += use.seconds
       bytes += use.bytes
       operations += use.operations
-      // What it did since it was looked at last is paid later.
+      // The box pays later for its use since the last check.
       assert.ok(before.bytes <= (1 + seconds + ROUNDING) * bounds.diskMbps * 1e6, `${before.bytes} bytes`)
       assert.ok(before.operations <= (1 + seconds + ROUNDING) * bounds.diskIops, `${before.operations} operations`)
     }
@@ -37,5 +37,5 @@ test('a box that is paused while nothing is left takes no more than a second and
   await check(property, 200)
 })
 
-/** Fractions are added as floating point numbers. */
+/** Tolerance for sums of floating-point fractions. */
 const ROUNDING = 1e-6

@@ -20,7 +20,7 @@ function write(files: Record<string, string>): void {
 test('a box with as many processes as it may have is full', () => {
   write({ 'pids.max': '256\n', 'pids.current': '255\n', 'pids.events': 'max 3\n' })
   expect(readProcessRoom(home, [])).toEqual({ max: 256, free: 1, refusals: 3 })
-  // A process that was moved in may be one too many.
+  // A process that was moved into the box can exceed the limit by one.
   write({ 'pids.current': '257\n' })
   expect(readProcessRoom(home, [])).toEqual({ max: 256, free: 0, refusals: 3 })
 })

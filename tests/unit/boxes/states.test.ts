@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 test('the transitions in the table are those that boxes make', () => {
   const told = BOX_TRANSITIONS.flatMap(({ from, to }) => from.flatMap((one) => to.map((other) => `${one} → ${other}`)))
-  // Only a running agent makes this change, so kills do not show it; the tests of idle stops do.
+  // Only a running agent makes this change, so the kill tests do not show it. The tests of idle stops do.
   const takenBack = 'stopping → ready'
   expect([...new Set(told)].sort()).toEqual([...found.changes, takenBack].sort())
 })
@@ -19,6 +19,6 @@ test('the transitions in the table are those that boxes make', () => {
 test.each(boxReasonSchema.options)('the reason %s occurs with the statuses in the table', (reason) => {
   const statuses = [...found.states].filter((state) => state.endsWith(`/${reason}`) && !state.startsWith('unknown/'))
   const [status] = BOX_REASONS[reason]
-  // What is told in the place of a cell that cannot be reached is no state of a box there.
+  // The status reported for an unreachable cell is not a state that a box has there.
   expect(statuses).toEqual(status === null || status === 'unknown' ? [] : [`${status}/${reason}`])
 })

@@ -28,7 +28,7 @@ let boxes: Map<string, Box>
 let warnings: string[]
 let usagesAtOnce: number[]
 let slowMs = 0
-/** Points of each commit. */
+/** Number of points in each commit. */
 let written: number[]
 let history: UsageHistory
 let stop: () => Promise<void>
@@ -43,7 +43,7 @@ beforeEach(async () => {
   usagesAtOnce = []
   written = []
   time = createFakeTime()
-  // To the beginning of an hour.
+  // Advance to the beginning of an hour.
   time.advance(3_600_000 - (time.clock.now() % 3_600_000))
   open()
 })
@@ -54,7 +54,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Begins to look, as a process that starts. */
+/** Starts sampling, as a new process does. */
 function open(): void {
   const opened = openUsageHistory(path, logger)
   const append: UsageHistory['append'] = async (stepMs, points) => {
@@ -99,7 +99,7 @@ function addBox(id: string, changes: Partial<Box> = {}): Box {
   return box
 }
 
-/** Lets the minutes pass; in each, the box uses so much. */
+/** Advances by the given minutes, and calls `use` in each. */
 async function pass(minutes: number, use: () => void = () => undefined): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     use()
@@ -107,7 +107,7 @@ async function pass(minutes: number, use: () => void = () => undefined): Promise
   }
 }
 
-/** Advances the time, and waits until nothing is left to be done at it. */
+/** Advances the time, and waits until no work is left at the new time. */
 async function step(ms: number): Promise<void> {
   const before = time.sleeps()
   time.advance(ms)
@@ -162,7 +162,7 @@ describe('a running box', () => {
     let minute = 0
     await pass(26 * 60, () => {
       minute++
-      // On average half a core.
+      // Half a core on average.
       box.cpuSeconds = Number(box.cpuSeconds) + (minute % 2 === 0 ? 60 : 0)
     })
     const [fine, coarse] = [await read('box_a'), await read('box_a', 600)]
@@ -172,7 +172,7 @@ describe('a running box', () => {
     expect(new Set(coresOf(fine))).toEqual(new Set([0, 1]))
     expect(new Set(coresOf(coarse))).toEqual(new Set([0.5]))
     expect(statSync(path).size).toBeLessThan(100_000)
-    // What a box that is gone has left goes as well.
+    // The samples of a removed box are deleted as well.
     boxes.clear()
     await pass(25 * 60)
     expect([await read('box_a'), await read('box_a', 600)]).toEqual([[], []])
@@ -205,7 +205,7 @@ describe('after the end of the process', () => {
     expect((await read('box_a')).map(({ at }) => (now - at) / MINUTE)).toEqual([8, 7, 6, 5, 1, 0])
     expect(Math.max(...coresOf(await read('box_a')).map(Number))).toBe(0)
     await pass(3)
-    // Of the ten minutes that were under way: four points before, four after.
+    // The current ten minutes have four points before and four after.
     const [condensed] = await read('box_a', 600)
     expect(condensed?.cpuCores).toBe(0)
   })

@@ -21,7 +21,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Accepts connections and answers nothing; returns those that are open. */
+/** Accepts connections without answering, and returns the open ones. */
 async function openMute(): Promise<{ port: number; sockets: Set<Socket>; taken: Promise<unknown> }> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -35,7 +35,7 @@ async function openMute(): Promise<{ port: number; sockets: Set<Socket>; taken: 
   return { port: await portOf(server), sockets, taken: once(server, 'connection') }
 }
 
-/** Accepts WebSockets, and says `hello` on stdout. */
+/** Accepts WebSockets and writes `hello` to stdout. */
 async function openTalker(answersClose = true): Promise<{ port: number; ended: Promise<unknown> }> {
   const http = createHttpServer()
   const server = new WebSocketServer({ server: http, handleProtocols: (names) => [...names][0] ?? false })
@@ -50,7 +50,9 @@ async function openTalker(answersClose = true): Promise<{ port: number; ended: P
   return { port: await portOf(http), ended }
 }
 
-/** Runs commands with ids that end at once, unless `isLost`: then their sockets are lost. Their records go on. Tells its other requests. */
+/**
+ * Runs commands with ids that exit at once. With `isLost`, their sockets are lost and their records continue. Returns its other requests.
+ */
 async function openRunner({
   isLost = false,
 } = {}): Promise<{ port: number; requests: string[]; server: WebSocketServer }> {
@@ -59,7 +61,7 @@ async function openRunner({
     const { pathname, searchParams } = new URL(url, 'http://service')
     requests.push(`${method} ${pathname.split('/').at(-1)}`)
     const offset = Number(searchParams.get('offset'))
-    // Behind `hello` is `more`.
+    // `more` follows `hello`.
     const more = offset === 5 ? { data: 'bW9yZQ==', next_offset: 9 } : { data: '', next_offset: offset }
     const page = { ...more, offset, truncated: false, end: false }
     response.setHeader('content-type', 'application/json')

@@ -7,11 +7,11 @@ import { eventually } from '../../helpers/eventually.ts'
 
 const NOTHING = new Uint8Array()
 let answers: [connection: number, text: string][] = []
-/** The agent's ends of the channels that were opened. */
+/** The agent's ends of the open channels. */
 let agents: Duplex[] = []
 let relay: AgentRelay
 
-/** Opens a channel to an agent, with what ssh2 adds to a stream. */
+/** Opens a channel to an agent, with the members that ssh2 adds to a stream. */
 async function open(): Promise<ServerChannel> {
   const [agent, ours] = duplexPair()
   agents.push(agent.on('error', () => undefined))

@@ -5,7 +5,7 @@ import { createTerminalStream } from '../../../sdk/typescript/src/terminal-strea
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 const STATUS: Frame = { channel: 3, bytes: bytesOf('{"status":"Success"}') }
 
-/** A socket on which these frames have come. */
+/** A socket that has received these frames. */
 function socketWith(frames: Frame[], sent: Frame[]): ChannelSocket {
   const left = [...frames]
   return {

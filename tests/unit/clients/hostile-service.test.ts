@@ -26,7 +26,7 @@ interface Seen {
   body: string
 }
 
-/** Serves by `answer`, and returns the origin with all that came. */
+/** Serves with `answer`, and returns the origin and the requests received. */
 async function serve(answer: RequestListener): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = []
   const server = createServer((request, response) => {
@@ -132,7 +132,7 @@ describe('the URL of a ticket', () => {
 })
 
 describe('an answer', () => {
-  /** Writes for as long as it is read. */
+  /** Writes for as long as the client reads. */
   const flood: RequestListener = (_, response) => {
     const piece = Buffer.alloc(MIB, 'x')
     const write = (): void => {
@@ -217,7 +217,7 @@ test('Retry-After that cannot be waited is no wait', async () => {
   }
   await refusalOf(readBox(createBoxyard({ url: 'http://127.0.0.1:1', token: TOKEN, attempts: 2, fetch })))
   const [first = 0, second = 0] = times
-  // The pause of its own: at least 0.75 × 0.1 s.
+  // The client's own delay is at least 0.75 × 0.1 s.
   expect(second - first).toBeGreaterThan(70)
 })
 

@@ -17,7 +17,7 @@ afterEach(() => {
   servers = []
 })
 
-/** Serves by `answer`, which gets each connection with the head of its request, and returns the port. */
+/** Serves with `answer`, which gets each connection with the head of its request. Returns the port. */
 async function serve(answer: (socket: Socket, head: string) => void): Promise<number> {
   const server = createServer((socket) => {
     sockets.add(socket)
@@ -30,7 +30,7 @@ async function serve(answer: (socket: Socket, head: string) => void): Promise<nu
   return (server.address() as AddressInfo).port
 }
 
-/** Takes the upgrade of a WebSocket. */
+/** Accepts the upgrade to a WebSocket. */
 function upgrade(socket: Socket, head: string): void {
   const [, key = ''] = /sec-websocket-key: *(\S+)/i.exec(head) ?? []
   const [, protocol = ''] = /sec-websocket-protocol: *(\S+)/i.exec(head) ?? []
@@ -40,7 +40,7 @@ function upgrade(socket: Socket, head: string): void {
   socket.write(lines.join('\r\n'))
 }
 
-/** Makes a frame of the protocol of commands. */
+/** Makes a frame of the command protocol. */
 function frameOf(payload: string, opcode = 0x82): Buffer {
   const bytes = Buffer.from(payload)
   return Buffer.concat([Buffer.of(opcode, bytes.length), bytes])
@@ -89,7 +89,7 @@ test('messages without bytes are held back as others are', async () => {
     socket.write(frames)
   })
   const socket = await openAt(port)
-  // Turns enough for all of them to come, if nothing holds them back.
+  // Enough turns for all messages to arrive if nothing holds them back.
   for (let turn = 0; turn < 2000; turn++) {
     await new Promise((resolve) => setImmediate(resolve))
     socket.receiveReady()

@@ -5,8 +5,9 @@ import { ROOT } from '../../../infra/commands.ts'
 import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
 import { callsIn, complaintOf } from '../../helpers/clients/command-parser.ts'
 
-// Commands in blocks ```console are run, by the tests that name their page. Those in other blocks and in sentences need a host of their
-// own, several machines or a person, as all of docs/how-to/several-nodes.md but its part "Move a project". They are parsed here.
+// The tests that name a page run the commands in its ```console blocks. Commands in other blocks and in sentences are only parsed here.
+// They need a host of their own, several machines or a person, as most of docs/how-to/several-nodes.md does (all but its section "Move a
+// project").
 
 const PAGES = globSync('docs/how-to/*.md', { cwd: ROOT }).sort()
 const SCRIPTS = Object.keys(
@@ -26,7 +27,7 @@ describe.each(PAGES)('%s', (page) => {
 
   test('calls the command line in ways that it understands', async () => {
     for (const call of blocks.flatMap(callsIn)) expect([call, await complaintOf(call)]).toEqual([call, null])
-    // A sentence may name a command without its arguments.
+    // A sentence can name a command without its arguments.
     for (const call of codes.flatMap(callsIn)) {
       const complaint = (await complaintOf(call)) ?? ''
       expect([call, complaint.includes('missing required argument') ? '' : complaint]).toEqual([call, ''])
@@ -63,7 +64,7 @@ test('the parser refuses what the command line refuses', async () => {
   ])
 })
 
-/** Settings of the service, and variables of the command line. */
+/** Settings of the service, and environment variables of the CLI. */
 const KNOWN: ReadonlySet<string> = new Set([
   ...AGENT_SETTINGS,
   ...FRONT_SETTINGS,

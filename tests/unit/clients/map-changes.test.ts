@@ -5,7 +5,7 @@ import type { VerbFlags } from '../../../cli/verbs/verb.ts'
 
 type Write = [changed: object, headers: Record<string, string>]
 
-/** Updates maps of a resource that answers with these headers, and returns what was written. */
+/** Updates maps of a resource that answers with these headers, and returns the writes. */
 async function writesOf(
   flags: VerbFlags,
   headers: Record<string, string>,

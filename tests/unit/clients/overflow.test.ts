@@ -7,7 +7,7 @@ import { CHANNEL, CHANNEL_PROTOCOL, channelsOf } from '../../../sdk/typescript/s
 import { openWebSocket } from '../../../sdk/typescript/src/message-socket.ts'
 import { createTerminalStream, type Loss } from '../../../sdk/typescript/src/terminal-stream.ts'
 
-/** More than a client keeps that cannot hold its socket. */
+/** More than a client buffers if it cannot pause its socket. */
 const FLOOD_BYTES = 8 * 1024 * 1024
 const PIECE = new Uint8Array(32 * 1024).fill(97)
 PIECE[0] = CHANNEL.stdout
@@ -27,7 +27,7 @@ afterEach(() => flooded.terminate())
 
 afterAll(() => void server.close())
 
-/** Attaches by the class that all browsers have, and returns the stream once all of the flood has come. */
+/** Attaches with the class that all browsers have, and returns the stream once the whole flood has arrived. */
 async function attachToFlood(loss: Loss) {
   const { port } = server.address() as AddressInfo
   const connected = once(server, 'connection')

@@ -12,7 +12,7 @@ afterEach(() => leave())
 
 const hostKey = makeSshKey('host')
 
-/** Lets a client of ssh2 in at one end of a pipe, and echoes what it sends on a channel; returns whether the ciphers became quick. */
+/** Serves an ssh2 client at one end of a pipe, and echoes the data of a channel. Returns whether the ciphers became quick. */
 function serveEcho(transport: Socket): boolean[] {
   const isQuick: boolean[] = []
   const server = new ssh2.Server({ hostKeys: [hostKey] }, (connection) => {

@@ -7,7 +7,7 @@ import { bytesOfText, textOfBytes } from '../../../sdk/typescript/src/byte-names
 
 type ServedSftp = SFTPWrapper & SftpInside & { push(bytes: Buffer): void }
 
-/** Ssh2's server of SFTP without a connection; `sent` is what it sends, `seen` the paths that come. */
+/** Creates ssh2's SFTP server without a connection. `sent` collects its packets, `seen` the paths of requests. */
 function serve(): { sftp: ServedSftp; sent: Buffer[]; seen: string[] } {
   const { SFTP } = createRequire(import.meta.url)('ssh2/lib/protocol/SFTP.js') as {
     SFTP: new (client: object, channel: object, options: object) => ServedSftp

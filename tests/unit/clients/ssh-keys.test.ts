@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
-/** Returns a key whose public half begins with a zero, as one in 256 does. */
+/** Returns a key whose public half begins with a zero byte, as one key in 256 does. */
 function keyWithZero(): { secret: Buffer; open: Buffer } {
   for (;;) {
     const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
@@ -27,7 +27,7 @@ function keyWithZero(): { secret: Buffer; open: Buffer } {
   }
 }
 
-/** Formats a key as ssh2 does: without the zeros that the public half begins with. */
+/** Formats a key as ssh2 does, without the leading zero bytes of the public half. */
 function malformedKey(): string {
   const { secret, open } = keyWithZero()
   return formatSshKey(secret, open.subarray(1), 'boxyard client')

@@ -51,7 +51,7 @@ test('the configuration quotes what names of directories may hold', () => {
   expect(text).toContain('  IdentityFile "/home/a b/100%%/key"\n')
   expect(text).toMatch(/^ {2}StrictHostKeyChecking yes$/m)
   expect(text).toMatch(/^ {2}ForwardAgent no$/m)
-  // It would take the agent away that -A forwards. Its keys are not offered to the box.
+  // IdentityAgent would replace the agent that `-A` forwards. The client does not offer the agent's keys to the box.
   expect(text).not.toContain('IdentityAgent')
   expect(text).toMatch(/^ {2}IdentitiesOnly yes$/m)
 })

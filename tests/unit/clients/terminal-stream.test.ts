@@ -4,7 +4,7 @@ import { createTerminalStream } from '../../../sdk/typescript/src/terminal-strea
 
 const KIB = 1024
 
-/** Makes a socket on which frames come in bursts: all of one are there at once. */
+/** Makes a socket on which frames arrive in bursts. All frames of a burst arrive at once. */
 function socketOf(...bursts: Frame[][]): ChannelSocket {
   let here: Frame[] = []
   return {

@@ -15,7 +15,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Floods each client with 8 MiB, and counts the bytes before the last ping that a client has answered, which it does as it reads. */
+/** Sends 8 MiB to each client, and counts the bytes before the last ping that the client answered. A client answers pings as it reads. */
 async function openFlood(): Promise<{ port: number; readBytes(): number }> {
   server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => CHANNEL_PROTOCOL })
   await once(server, 'listening')
@@ -39,7 +39,7 @@ test.each([
   const box = createBoxyard({ url: `http://127.0.0.1:${port}`, token: 't' }).box('demo', 'web')
   const stream = await (what === 'a console' ? box.console() : box.stream(['yes'], { tty: what.endsWith('terminal') }))
   await eventually(() => readBytes() >= kib * KIB)
-  // It has parsed one read of its connection at most.
+  // The client has parsed at most one read of its connection.
   expect(await untilSteady(readBytes, 200)).toBeLessThanOrEqual((kib + 128) * KIB)
   const output = stream[Symbol.asyncIterator]()
   while (readBytes() <= (kib + 128) * KIB) await output.next()

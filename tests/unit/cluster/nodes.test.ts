@@ -99,7 +99,7 @@ describe('several nodes', () => {
     const [node] = clusterNodes(recordOf(2, { node: { ...record.node, name: 'h'.repeat(63) } }))
     if (node === undefined) throw new Error('There is no node.')
     expect(node.name).toBe(`${'h'.repeat(61)}-1`)
-    // A shim's socket has the name of a SHA-256 sum.
+    // A shim's socket is named after a SHA-256 digest.
     expect(`${nodePaths('c'.repeat(16), node).run}/s/${'0'.repeat(64)}`.length).toBeLessThan(108)
   })
 })

@@ -6,7 +6,7 @@ import { operations } from '../../../shared/routes.ts'
 
 const KIB = 1024
 
-/** Returns the pieces of an answer that take turns, of one live event, kept history and the end. */
+/** Returns the pieces of an answer that wait for a turn: a live event, kept history, and the end. */
 function countedOf({ bytesOut }: { bytesOut: string | null }): (number | string)[] {
   const counted: (number | string)[] = []
   const open: OpenFlow = () => ({

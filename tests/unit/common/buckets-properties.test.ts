@@ -38,7 +38,7 @@ describe('in any time each key gets the burst and what the rate gives, no more a
   })
 })
 
-/** Returns what the `Retry-After` of a refusal says; 0: there was none. */
+/** Returns the `Retry-After` of a refusal, or 0 without a refusal. */
 function secondsOf(act: () => void): number {
   try {
     act()

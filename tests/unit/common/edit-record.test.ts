@@ -5,7 +5,7 @@ import type { Clock } from '../../../agent/ports/host/clock.ts'
 const clock: Clock = { now: () => 70, sleep: () => Promise.resolve() }
 const RECORD = { version: 1, updatedAt: 10, tags: ['a'] }
 
-/** A store of one record, changed by another client before each of the first `rivals` writes. */
+/** A store of one record. Another client changes it before each of the first `rivals` writes. */
 function storeOf(rivals: number) {
   let [stored, left] = [RECORD, rivals]
   return {

@@ -10,7 +10,7 @@ import { expectFairShares, type SharedThing, shareSteps } from '../../helpers/fa
 
 type Take = SharedThing['take']
 
-/** What has shares, with the most of it that is taken at once. */
+/** Things that are shared, with the largest amount that one call takes. */
 const THINGS: Record<string, { atOnce: number; open(total: number): Take }> = {
   'shares themselves': { atOnce: 8, open: (total) => createFairShares(total).take },
   'large bodies': {
@@ -38,7 +38,7 @@ const THINGS: Record<string, { atOnce: number; open(total: number): Take }> = {
   },
 }
 
-/** Returns null where there is no room. */
+/** Returns null if no share is free. */
 function orNull<T>(take: () => T): T | null {
   try {
     return take()

@@ -6,14 +6,14 @@ import { createFlowTurns, type FlowTurns } from '../../../shared/flow-turns.ts'
 import { check, KEYS } from '../../helpers/fairness/check.ts'
 
 const KIB = 1024
-/** What a turn is, and what handling a piece counts for; in bytes. */
+/** Size of a turn, and the cost of handling a piece, in bytes. */
 const [TURN, PIECE] = [256 * KIB, 16 * KIB]
 const NONE = { burst: 0, perSecond: 0 }
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
-/** A stream that always has pieces of a length. */
+/** A stream that always has pieces of the given length. */
 interface Source {
   project: string
   isHeld: boolean
@@ -39,7 +39,7 @@ function openSource(turns: FlowTurns, project: string, { box, sizeBytes }: { box
   return source
 }
 
-/** The streams of projects: how many each has, in how many boxes, and the length of their pieces. */
+/** Streams of a project: their number, their boxes, and the length of their pieces. */
 const anyProject = fc.record({
   streams: fc.integer({ min: 1, max: 20 }),
   boxes: fc.integer({ min: 1, max: 3 }),
@@ -57,7 +57,7 @@ function openAll(turns: FlowTurns, projects: Projects): Source[] {
   )
 }
 
-/** Lets all that are not held bring all that they may, each millisecond, which is a round of the event loop. */
+/** Brings as many pieces as allowed from all sources that are not held, once per millisecond. Each is one round of the event loop. */
 async function flow(ms: number, sources: readonly Source[]): Promise<void> {
   for (let passed = 0; passed < ms; passed++) {
     for (const source of sources) while (!source.isHeld) source.bring()
@@ -65,7 +65,7 @@ async function flow(ms: number, sources: readonly Source[]): Promise<void> {
   }
 }
 
-/** What flows of each project in so many milliseconds, once all of them wait. */
+/** Returns the cost that flows per project in `ms`, once all of them wait. */
 async function costs(sources: readonly Source[], ms: number): Promise<number[]> {
   await flow(100, sources)
   const sums = (): Map<string, number> => {
@@ -91,7 +91,7 @@ describe.each(PACES)('projects that always have more, by %s,', (_name, pace, byt
       const sources = openAll(createFlowTurns({ pace, allowance: NONE }), projects)
       const all = await costs(sources, ms)
       const sum = all.reduce((total, each) => total + each, 0)
-      // The last piece of each turn may be longer than what is left of it.
+      // The last piece of each turn can exceed the rest of the turn.
       const most = ms * bytesPerMs * (1 + (64 * KIB + PIECE) / TURN) + 4 * TURN
       assert.ok(sum <= most && sum >= ms * bytesPerMs * 0.8, `${sum} of ${ms * bytesPerMs}`)
       const [least, largest] = [Math.min(...all), Math.max(...all)]
@@ -154,7 +154,7 @@ test('a stream that ends is held no more and leaves the rest of its turn to the 
     const late = openSource(turns, 'b', { box: 'web', sizeBytes: 64 * KIB })
     await flow(40, [late])
     assert.deepEqual(isHeld(), before)
-    // What there is in that time, and what is kept of 20 ms.
+    // The share of these 40 ms, and up to 20 ms of unused share.
     assert.ok(late.cost >= (40 + 20) * 64 * KIB - TURN, `${late.cost}`)
   })
   await check(property, 15)

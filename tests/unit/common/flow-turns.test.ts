@@ -5,7 +5,7 @@ const KIB = 1024
 const MIB = KIB ** 2
 const PIECE = 64 * KIB
 
-/** A stream that always has a piece, while it is not held. */
+/** A stream that always has a piece while it is not held. */
 interface Source {
   isHeld: boolean
   bytes: number
@@ -25,7 +25,7 @@ function many(turns: FlowTurns, count: number, project: string, box?: string): S
   return Array.from({ length: count }, () => open(turns, project, box))
 }
 
-/** Lets each source that is not held bring a piece in every millisecond, and the event loop go round. */
+/** Brings a piece from each source that is not held, and runs one round of the event loop, every millisecond. */
 async function flow(ms: number, sources: readonly Source[], sizeBytes = PIECE): Promise<void> {
   for (let i = 0; i < ms; i++) {
     for (const source of sources) bring(source, sizeBytes)

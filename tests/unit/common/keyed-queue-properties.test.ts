@@ -15,17 +15,17 @@ const anySteps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 60 },
 )
 
-/** What is known of a key from outside. */
+/** The state of a key, as seen from outside. */
 interface Known {
   running: { kind: 'work' | 'turn'; end(isFailed: boolean): void } | null
-  /** True while a run is due that has not begun. */
+  /** True while a run is due and has not begun. */
   isAdded: boolean
-  /** Turns that wait, the first one first. */
+  /** Waiting turns, first one first. */
   waiting: { giveUp(): void; outcome: string }[]
   order: string[]
 }
 
-/** A queue whose work and turns last until they are ended. */
+/** A queue whose work and turns last until the test ends them. */
 function openQueue() {
   const known = new Map<string, Known>(
     KEYS.map((key) => [key, { running: null, isAdded: false, waiting: [], order: [] } satisfies Known]),
@@ -33,7 +33,7 @@ function openQueue() {
   const of = (key: string): Known => known.get(key) ?? assert.fail(key)
   const problems: string[] = []
   let errors = 0
-  /** Notes what does not hold: what the queue calls must not throw. */
+  /** Records a violation. Functions that the queue calls must not throw. */
   const claim = (holds: boolean, what: string): void => void (holds || problems.push(what))
   const begin = (key: string, kind: 'work' | 'turn'): Promise<void> => {
     const state = of(key)
@@ -101,7 +101,7 @@ test('a key has one run or turn at a time, runs and turns by turns, and a run af
       }
       await settlePromises()
       assert.deepEqual(problems, [])
-      // Nothing waits while nothing runs.
+      // Nothing waits unless something runs.
       if (state.running === null) assert.deepEqual([state.isAdded, state.waiting.length], [false, 0])
     }
     for (const step of steps) await act(step)
@@ -125,7 +125,7 @@ test('a queue that is closed begins no more work, lets turns that wait end, and 
     let isClosed = false
     void queue.close().then(() => (isClosed = true))
     for (const key of KEYS) {
-      // What is due, and what is added now, is dropped.
+      // The queue drops due work, and work added now.
       queue.add(key)
       of(key).isAdded = false
       let isFirst = true

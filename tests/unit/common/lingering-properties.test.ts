@@ -8,7 +8,7 @@ import { anyKey, check } from '../../helpers/fairness/check.ts'
 const anySteps = fc.array(
   fc.record({
     owners: fc.array(anyKey, { minLength: 1, maxLength: 2 }),
-    /** How many of those that are open close by themselves before. */
+    /** Picks of open streams that close before the new one opens. */
     closing: fc.array(fc.nat({ max: 100 }), { maxLength: 2 }),
   }),
   { maxLength: 40 },

@@ -3,7 +3,7 @@ import { createLingering, type Lingering } from '../../../shared/lingering.ts'
 
 const moment = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
-/** Adds streams by name, and notes which were closed. */
+/** Adds streams by name, and records the closed ones. */
 function addTo(lingering: Lingering, closed: string[]) {
   const closers = new Map<string, () => void>()
   return {

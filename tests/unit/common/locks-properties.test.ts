@@ -5,7 +5,7 @@ import { check } from '../../helpers/fairness/check.ts'
 import { expectFairQueue, queueSteps } from '../../helpers/fairness/queue.ts'
 import { settlePromises } from '../../helpers/fairness/settle.ts'
 
-/** Returns how to enter by what runs pieces of work of keys: a turn lasts until it is ended, and may fail then. */
+/** Returns a function that enters through `run`, which runs work of a key. A turn lasts until the test ends it, and can then fail. */
 function enterBy(run: (work: () => Promise<void>, key: string) => Promise<void>, fails: boolean) {
   return (key: string): Promise<() => void> =>
     new Promise((begin) => {
@@ -75,7 +75,7 @@ describe('shared runs', () => {
             void run().then(answer, answer)
             await settlePromises()
           }
-          // Nobody waits while nothing runs.
+          // No caller waits unless something runs.
           if (answered < calls) expect(begun).toBe(ended + 1)
         }
         while (answered < calls) await over(false)

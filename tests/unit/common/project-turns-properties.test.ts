@@ -12,7 +12,7 @@ afterEach(() => void jest.useRealTimers())
 const pass = async (ms: number): Promise<void> => void (await jest.advanceTimersByTimeAsync(ms))
 
 test('turns of projects keep the rules of queues, and each project that was there lately has a part free', async () => {
-  // Fewer steps than milliseconds after which a turn ends by itself.
+  // Fewer steps than the milliseconds after which a turn ends.
   const property = fc.asyncProperty(fc.integer({ min: 1, max: 6 }), queueSteps(30), async (atOnce, steps) => {
     const turns = createProjectTurns({ atOnce, pause: 0, recent: createRecentProjects() })
     const enter = (key: string): Promise<() => void> =>
@@ -24,7 +24,7 @@ test('turns of projects keep the rules of queues, and each project that was ther
   await check(property, 60)
 })
 
-/** Some work of a project: when it is asked for, and how long it takes, which may be for ever. */
+/** Work of a project: the delay before its request, and its duration, which can be infinite. */
 const anyWork = fc.record({
   key: anyKey,
   afterMs: fc.nat({ max: 30 }),
@@ -50,7 +50,7 @@ describe('whatever work is asked for, and however long it takes,', () => {
             if (tookMs > 49) await new Promise((resolve) => tookMs < 200 && setTimeout(resolve, tookMs - 49))
           })
         }
-        // A turn and its pause, each one after the other.
+        // Enough time for every turn and its pause, one after the other.
         await pass(works.length * 50 * (1 + pause) + 1)
         expect([begun, most <= atOnce]).toEqual([works.length, true])
       },
@@ -70,7 +70,7 @@ describe('whatever work is asked for, and however long it takes,', () => {
       for (let asked = 0; asked < 5; asked++) {
         let isBegun = false
         void turns.run('a', async () => void (isBegun = true))
-        // What runs, and one of each.
+        // The current turn, and one turn of each other project.
         await pass(50 * (1 + 3))
         expect(isBegun).toBe(true)
       }
@@ -96,7 +96,7 @@ test('long bodies are parsed in the order of each owner, while one owner waits f
     for (const owner of new Set(owners)) {
       const own = parsed.filter((name) => name.startsWith(owner))
       expect(own).toEqual(own.toSorted((a, b) => Number(a.split(' ')[1]) - Number(b.split(' ')[1])))
-      // Each waits for its first for one of each other.
+      // Each owner's first body waits for at most one body of each other owner.
       expect(parsed.indexOf(own[0] ?? '')).toBeLessThan(new Set(owners).size + 1)
     }
   })

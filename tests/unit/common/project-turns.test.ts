@@ -22,7 +22,7 @@ function open(atOnce: number): void {
   turns = createProjectTurns({ atOnce, recent: createRecentProjects() })
 }
 
-/** Asks for a turn of the project before the `/`, which lasts until the function in `ends` is called. */
+/** Requests a turn for the project before the `/`. The turn lasts until the test calls the function in `ends`. */
 async function ask(...names: string[]): Promise<void> {
   for (const name of names) {
     const held = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ describe('with many starts of one project waiting', () => {
     expect(begun).toEqual(['loud/hangs'])
     await jest.advanceTimersByTimeAsync(1)
     expect(begun).toEqual(['loud/hangs', 'quiet/1'])
-    // Its late end frees nothing a second time.
+    // Its late end does not free the slot a second time.
     await end('loud/hangs')
     await ask('calm/1')
     expect(begun).toEqual(['loud/hangs', 'quiet/1'])

@@ -9,12 +9,12 @@ import { openPulled, piecesByTurns } from '../../../shared/pulled-flow.ts'
 import { check, KEYS } from '../../helpers/fairness/check.ts'
 
 const KIB = 1024
-/** What handling a piece counts for, beside its bytes. */
+/** Cost of handling a piece, beside its bytes. */
 const PIECE = 16 * KIB
 const NONE = { burst: 0, perSecond: 0 }
 const LOUD = { project: 'loud', box: 'web' }
 
-/** Turns of this loop whose clock stands still but for what the test adds. */
+/** Turns of a loop whose clock advances only when the test adds time. */
 function createTurns(): { turns: FlowTurns; clock: { ms: number } } {
   const clock = { ms: 0 }
   const turns = createFlowTurns({
@@ -25,14 +25,14 @@ function createTurns(): { turns: FlowTurns; clock: { ms: number } } {
   return { turns, clock }
 }
 
-/** One memory for all pieces: V8 collects its whole heap after so many bytes outside of it, and a worker's heap is large. */
+/** All pieces share one buffer. V8 collects its whole heap after a certain number of external bytes, and a worker's heap is large. */
 const BYTES = new Uint8Array(2 * 1024 * KIB)
 
 async function* endless(sizeBytes: number): AsyncGenerator<Uint8Array> {
   for (;;) yield BYTES.subarray(0, sizeBytes)
 }
 
-/** A reader that handles each piece at once, until it is stopped. */
+/** A reader that handles each piece at once until it stops. */
 interface Reader {
   project: string
   pieces: AsyncIterableIterator<Uint8Array>
@@ -88,7 +88,7 @@ test('a round of the loop handles no more than its bytes and its time, and one t
       for (let round = 0; round < 40; round++) {
         ;[bytes, ms] = [0, 0]
         await nextRound()
-        // Of short pieces a turn has several.
+        // A turn covers several short pieces.
         const turnMs = pieceMs * Math.ceil(TURN_BYTES / (Math.min(...given.map((each) => each.sizeBytes)) + PIECE) + 1)
         assert.ok(bytes <= ROUND_BYTES + 2 * TURN_BYTES, `${bytes} bytes`)
         assert.ok(ms <= ROUND_MS + 2 * turnMs, `${ms} ms of ${pieceMs} each`)
@@ -116,7 +116,7 @@ test('every project gets as much as another, whatever it brings in, and none sta
   await check(property, 15)
 })
 
-/** How a stream ends before its source does. */
+/** Ways in which a stream ends before its source does. */
 const anyEnd = fc.constantFrom('return' as const, 'error' as const, 'abort' as const, 'abort at once' as const)
 
 test('a stream that ends or is broken off, also in its wait, gives all back and holds up nobody', async () => {
@@ -146,7 +146,7 @@ test('a stream that ends or is broken off, also in its wait, gives all back and 
     for (const { how, end, pieces } of opened)
       if (how === 'return') await pieces.return?.()
       else if (how === 'abort') end.abort(new Error('ended'))
-    // Those that fail by themselves have a few turns more.
+    // Readers whose source fails take a few more turns.
     await rounds(40 + 10 * ends.length)
     const outcomes = await Promise.allSettled(readings)
     assert.deepEqual(

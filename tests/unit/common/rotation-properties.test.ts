@@ -8,11 +8,11 @@ interface Waiting {
   owner: FlowOwner
 }
 
-/** Counts how often each key was passed by others since it was served, or since it has waited. */
+/** Counts how often others passed each key since it was last served, or since it began to wait. */
 function createPasses() {
   const passes = new Map<string, Map<string, number>>()
   return {
-    /** Counts one that is served before others of its kind, which wait. */
+    /** Counts a key that is served before waiting others of its kind. */
     serve: (key: string, others: ReadonlySet<string>): void => {
       passes.delete(key)
       for (const other of others) {

@@ -26,7 +26,7 @@ describe('what is wrong is found, with evidence and remedy', () => {
   })
 })
 
-/** What could not be looked at is told, and is no problem. */
+/** Items that the doctor cannot inspect. It reports them, but not as problems. */
 const HIDDEN: readonly [string, BreakHost][] = [
   ['settings', (f) => Object.assign(f.settings, { hiddenFile: '/etc/boxyard/boxyard.conf' })],
   ['cgroups', (f) => Object.assign(f.kernel, { mountInfo: { hidden: 'EACCES' } })],

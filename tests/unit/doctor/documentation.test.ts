@@ -26,7 +26,7 @@ const SOURCES = [
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** Returns the codes in the first column of the table below a heading of docs/operations.md. */
+/** Returns the codes in the first column of the table under a heading of docs/operations.md. */
 function documented(heading: string): string[] {
   const page = read('docs/operations.md')
   const section = page.split(/^## /m).find((part) => part.startsWith(heading)) ?? ''
@@ -50,7 +50,7 @@ describe('docs/operations.md', () => {
   })
 })
 
-/** Other words of those files: error codes of the API, and kinds of figures. */
+/** Other words in those files: error codes of the API, and kinds of metrics. */
 const NO_PROBLEMS: ReadonlySet<string> = new Set([
   ...['runtime_unavailable', 'quota_exceeded', 'invalid_request', 'load_avg', 'not_found'],
 ])

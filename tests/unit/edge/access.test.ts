@@ -22,7 +22,7 @@ afterEach(() => lab.close())
 const decide = (changed?: Parameters<typeof edgeRequest>[0]): Promise<EdgeDecision> =>
   lab.backend.gate.decide(edgeRequest(changed))
 
-/** Returns status and code of a refusal. */
+/** Returns the status and code of a refusal. */
 async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<string> {
   const { status, body } = answerOf(await decide(changed))
   return `${status} ${(JSON.parse(body) as { code: string }).code}`

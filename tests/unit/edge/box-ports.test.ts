@@ -55,7 +55,7 @@ function connectionOf(): PortConnection {
   return { stream, close: () => stream.destroy(), reset: () => stream.destroy() }
 }
 
-/** Opens connections, and passes time until each is there or refused. */
+/** Opens connections, and advances time until each is open or refused. */
 async function openAll(wanted: readonly number[], onPass: (passedMs: number) => void = () => undefined) {
   const state = { isOver: false }
   const opened = Promise.allSettled(wanted.map((port) => ports.open(stopped, port))).finally(() => {
@@ -93,7 +93,7 @@ test('each of those who waited gets a connection of its own once the port takes 
   const streams = results.map((result) => (result.status === 'fulfilled' ? result.value.stream : null))
   expect(streams).not.toContain(null)
   expect(new Set(streams).size).toBe(3)
-  // The wait is over: who comes later is refused at once.
+  // The wait has ended, so later connections are refused at once.
   listening.clear()
   now = running
   await expect(ports.open(running, 80)).rejects.toMatchObject({ code: 'port_not_listening' })

@@ -24,7 +24,7 @@ afterEach(() => lab.close())
 const decide = (changed?: Parameters<typeof edgeRequest>[0]): Promise<EdgeDecision> =>
   lab.backend.gate.decide(edgeRequest(changed))
 
-/** Returns status and code of a refusal. */
+/** Returns the status and code of a refusal. */
 async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<string> {
   const { status, headers, body } = answerOf(await decide(changed))
   expect(headers['content-type']).toBe('application/problem+json')
@@ -36,7 +36,7 @@ async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<s
 
 const passesAs = (secret: string, scope: string): number | undefined => lab.passing.get(`${digestOf(secret)}@${scope}`)
 
-/** Signs in and returns the session's cookie. */
+/** Signs in, and returns the session's cookie. */
 async function signIn(token: string, host = BOX_HOST): Promise<string> {
   const led = answerOf(await decide({ host, browses: true }))
   const nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
@@ -80,7 +80,7 @@ describe('a URL that takes a token', () => {
     ],
     ['a WebSocket of a browser', { browses: true, headers: { upgrade: 'websocket' } }, '401 token_missing'],
   ])('refuses %s', async (_what, changed, expected) => {
-    // A browser gets the sign-in page, which differs; only the status is the same.
+    // A browser gets a different body, the sign-in page, with the same status.
     const { status, body } = answerOf(await decide(changed))
     expect(`${status} ${/token_\w+/.exec(body)?.[0]}`).toBe(expected)
     expect(lab.passing.size).toBe(0)
@@ -134,11 +134,11 @@ describe('a URL that takes a token', () => {
     expect(location.searchParams.get('nonce')).toBe(digestOf(nonce ?? ''))
     expect(headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
     expect(body).toBe('')
-    // Several pages opened at once share one nonce.
+    // Several pages opened at the same time share one nonce.
     const again = answerOf(await decide({ browses: true, cookie: `__Host-boxyard-nonce=${nonce}` }))
     expect(new URL(String(again.headers.location)).searchParams.get('nonce')).toBe(digestOf(nonce ?? ''))
     expect(again.headers['set-cookie']).toBeUndefined()
-    // A browser that sends a bad token gets a page about it, not the sign-in.
+    // A browser that sends a bad token gets an error page, not the sign-in page.
     const shown = answerOf(await decide({ browses: true, token: 'x' }))
     expect([shown.status, shown.headers['content-type']]).toEqual([401, 'text/html; charset=utf-8'])
   })
@@ -166,7 +166,7 @@ describe('a URL that takes a token', () => {
     const cookie = await signIn(token)
     if (passes) expect(await decide({ method, headers, cookie })).toMatchObject({ kind: 'forward' })
     else expect(await refusalOf({ method, headers, cookie })).toBe('403 permission_denied')
-    // A browser never adds a token by itself, so it is no forgery.
+    // Browsers never add a token on their own, so this is not a forgery.
     expect(await decide({ method, headers, cookie, token })).toMatchObject({ kind: 'forward' })
   })
 

@@ -91,7 +91,7 @@ describe('grants', () => {
     await edgeGrants.remove(['c'])
     const third = (await lab.mint()).id
     expect(await put('e', 6, third)).toEqual([])
-    // Each chain of tokens keeps as much as the smallest.
+    // Each chain of tokens keeps as many grants as the smallest chain.
     expect((await put('f', 7, third))?.toSorted()).toEqual(['b', 'e'])
   })
 

@@ -11,15 +11,15 @@ const address = { domain: 'boxes.test', scheme: 'https', port: null } as const
 let table: HomeTable
 let domains: DomainTable
 let leads: Leads
-/** What the edge leads by itself. */
+/** Hosts that the edge routes to another cell's edge. */
 let led: Map<string, CellEdge>
-/** Hosts of this cell. */
+/** Host names of this cell. */
 let own: Set<string>
-/** Names read from the directory, where memory knows nothing; what it then finds. */
+/** Names that were read from the directory because memory had none. `stored` is the directory's content. */
 let reads: string[]
 let stored: Map<string, string>
 let now: number
-/** Why an edge does not answer, by its address. */
+/** Faults of unreachable edges, by address. */
 let faults: Map<string, string>
 
 beforeEach(() => {

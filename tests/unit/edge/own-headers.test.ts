@@ -30,7 +30,7 @@ test.each([
   const answers = lines.filter((line) => /^ *(http-error|http-request (return|deny|tarpit|redirect))\b/.test(line))
   expect(answers.length).toBeGreaterThan(20)
   expect(answers.filter((line) => !line.includes(' hdr x-content-type-options nosniff'))).toEqual([])
-  // Every frontend answers all of its own errors so, also those of its backends.
+  // Every frontend answers its own errors and its backends' errors this way.
   const frontends = lines.filter((line) => /^frontend /.test(line)).length
   for (const status of [400, 408, 500, 502, 503, 504])
     expect(lines.filter((line) => line.startsWith(`  http-error status ${status} `)).length).toBeGreaterThanOrEqual(

@@ -45,7 +45,7 @@ async function revoked(): Promise<string> {
   await lab.store.tokens.revoke(id, START)
   return ended
 }
-/** Returns the address to which a page redirects by itself. */
+/** Returns the address to which a page redirects automatically. */
 const targetOfPage = ({ body }: HttpResponse): string | undefined =>
   /http-equiv="refresh" content="0; url=([^"]*)"/.exec(typeof body === 'string' ? body : '')?.[1]
 const cookiesOf = (answer: HttpResponse): string[] => [answer.headers['set-cookie'] ?? []].flat(2)

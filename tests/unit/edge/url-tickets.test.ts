@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 afterEach(() => lab.close())
 
-/** Issues a ticket as the API does, to a new token unless one is given. Returns its URL. */
+/** Issues a ticket as the API does, by default to a new token. Returns the URL. */
 async function ticketFor(url: string, token?: { id: string; expiresAt?: number }): Promise<URL> {
   const { createUrlTicket } = createUrlTicketHandlers({
     boxes: { get: async () => targetOf({ id: BOX_ID }).box },
@@ -60,7 +60,7 @@ class Browser {
     return [...(this.#jar.get(host) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ')
   }
 
-  /** Opens an address of the edge, and follows redirects until an answer has none, or the box at its host is reached: null. */
+  /** Opens an address of the edge and follows redirects. Returns the first answer without one, or null if the request reaches the box. */
   async open(address: URL): Promise<HttpResponse | null> {
     for (let url = address, hops = 0; hops < 8; hops++) {
       const cookie = this.cookie(url.hostname)

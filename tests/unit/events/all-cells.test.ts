@@ -144,7 +144,7 @@ describe('under random writes, absences, clocks and readers that begin anew', ()
         one.pageMax = 1 + random(7)
         if (cells.length < 6 && random(60) === 0) cells.push(createModelCell(`n${cells.length}`))
         if (random(2) === 0) continue
-        // Any door, and any of the events that a page brought as the last that the client has taken.
+        // Any cell answers, and the client accepts the page up to any of its events.
         const door = [...cells.slice(random(cells.length)), ...cells].filter((each, i, all) => all.indexOf(each) === i)
         const reachable = door.filter(({ isAway }) => !isAway)
         if (reachable.length === 0) continue

@@ -27,7 +27,7 @@ function list(max: number, token: string | null = null, from: AuditLog = log): P
   return from.list(CALLER, { max_results: max, ...(token === null ? {} : { continuation_token: token }) })
 }
 
-/** Reads on to the end, pages of `max`. */
+/** Reads to the end, in pages of `max`. */
 async function readAll(max: number, doors: readonly AuditLog[] = [log]): Promise<string[]> {
   const names: string[] = []
   for (let [token, turn]: [string | null, number] = [null, 0]; ; turn++) {

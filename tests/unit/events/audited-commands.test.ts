@@ -72,7 +72,7 @@ test('a WebSocket whose command comes later has one line, with the command or it
     const facts = { ...factsOf(null), operation: operations.streamExec }
     const line = new LateLine(facts, deps)
     act(line, facts)
-    // The socket is closed in the end.
+    // Close the socket last.
     line.opened()
     return deps.records.map(({ status, command }) => [status, command])
   }

@@ -3,7 +3,7 @@ import { type CellPart, mergeParts, shareOf } from '../../../agent/core/events/m
 
 type Given = Omit<CellPart<string>, 'items'> & { items: [number: number, at: number][] }
 
-/** Merges parts whose values are `cell number`, and returns those. */
+/** Merges parts whose values are `cell number`, and returns the values. */
 function merge(parts: readonly Given[], { limit = 100, order = 1 }: { limit?: number; order?: 1 | -1 } = {}) {
   const given = parts.map(({ cell, items, hasMore }) => ({
     ...{ cell, hasMore },

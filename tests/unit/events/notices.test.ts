@@ -20,7 +20,7 @@ beforeEach(() => {
 
 afterEach(() => void jest.useRealTimers())
 
-/** Waits for events of a project once, or again and again. */
+/** Waits for events of a project, once or repeatedly. */
 async function wait(project: string, { times = 1 } = {}): Promise<void> {
   for (let i = 0; i < times; i++) {
     await notices.during({ projects: [project], shared: false, admin: false }, (noticed) => noticed)

@@ -7,11 +7,11 @@ const NEWEST = 100
 const SCOPE = { projects: ['demo'], shared: false, admin: false }
 const never = new AbortController().signal
 let scans: EventScans
-/** First type of each query, in the order of the reads. */
+/** First type of each query, in read order. */
 let reads: string[]
 let oldest: number
 
-/** A store that examines one event at a time; of type `tenth.` is each tenth. */
+/** A store that examines one event per read. The type `tenth.` matches every tenth event, other types none. */
 async function readOne({ types: [type = ''], after }: EventQuery): Promise<EventPage> {
   reads.push(type)
   if (after >= NEWEST) return { events: [], through: after, hasMore: false }
@@ -51,7 +51,8 @@ describe('scans of one account', () => {
     const loud = Array.from({ length: 16 }, () => noted('loud', scan('loud')))
     await Promise.all([noted('calm', scan('calm')), noted('quiet', scan('quiet', { after: NEWEST - 1 }))])
     expect(answered).toEqual(['quiet', 'calm'])
-    // One that asks again only after its turn has those go ahead who wait already: two turns of all 16 together for one of its own.
+    // A scan queues again only after its turn, behind the scans that already wait. So all 16 together get two turns for each turn of
+    // `calm`.
     const meanwhile = reads.filter((type) => type === 'loud').length
     expect(meanwhile).toBeLessThanOrEqual(2 * NEWEST + 2)
     await Promise.all(loud)

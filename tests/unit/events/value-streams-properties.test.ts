@@ -18,16 +18,16 @@ interface Reader {
   stream: ValueStream<string>
   isOver: boolean
   isPending: boolean
-  /** The read that is or was under way. */
+  /** The current or last read. */
   read(): PromiseWithResolvers<readonly StreamedValue<string>[]> | null
 }
 
-/** Streams of which `atOnce` may be open, and those who read them. */
+/** Opens streams, at most `atOnce` at the same time, and their readers. */
 function openReaders(atOnce: number) {
   const clock = { now: () => 0, sleep: async () => undefined }
   const streams = createValueStreams<string>({ clock }, { kind: 'words', atOnce })
   const readers: Reader[] = []
-  /** Opens one if there is a share for it. */
+  /** Opens a stream if a share is free. */
   const open = (): void => {
     const held = readers.filter(({ isOver }) => !isOver).length
     const mayOpen = held + 1 <= atOnce - held - 1
