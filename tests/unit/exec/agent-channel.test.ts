@@ -21,7 +21,7 @@ beforeEach(() => {
   })
 })
 
-/** Connects a program of the box, and returns its side. */
+/** Connects a program of the box, and returns the program's end. */
 function connect(): Duplex {
   const [program, ours] = duplexPair()
   listener(ours)
@@ -52,7 +52,7 @@ describe('the connections to an agent', () => {
     channel.take(2, new Uint8Array())
     await eventually(() => two.readableEnded)
     expect(got.join('')).toBe('reply')
-    // Answers to connections that ended, or never were, are dropped.
+    // The channel drops answers to connections that have ended or never existed.
     channel.take(2, Buffer.from('late'))
     channel.take(99, Buffer.from('unknown'))
     one.destroy()

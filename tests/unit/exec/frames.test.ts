@@ -17,7 +17,7 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex
 const decode = (protocol: FrameProtocol, message: Buffer | string) =>
   decodeFrame(protocol, Buffer.from(message as string), typeof message === 'string')
 
-/** Returns the code that closes the connection of a client sending this, or null. */
+/** Returns the code that closes the connection of a client that sends this message, or null. */
 function closeCodeOf(protocol: FrameProtocol, message: Buffer | string): number | null {
   try {
     decode(protocol, message)

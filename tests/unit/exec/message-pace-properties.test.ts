@@ -9,7 +9,7 @@ import { check } from '../../helpers/fairness/check.ts'
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
-/** A socket with messages without end, of which it brings some at once unless it is paused. */
+/** A socket with endless messages. It brings several at once unless it is paused. */
 function openSocket(watch: (socket: WebSocket) => Intake) {
   const state = { isPaused: false, passed: 0 }
   const socket = Object.assign(new EventEmitter(), {
@@ -39,7 +39,7 @@ interface Flood {
   atOnce: number
 }
 
-/** Floods by sockets of one account, while another sends within its rate. */
+/** Floods through the sockets of one account, while another account sends within its rate. */
 async function expectPace({ perSecond, burst, sockets, atOnce }: Flood): Promise<void> {
   const paces = createMessagePaces({ perSecond, burst }, { now: Date.now })
   const open = (account: string) => openSocket((socket) => paces.watch(socket, account))
@@ -56,7 +56,7 @@ async function expectPace({ perSecond, burst, sockets, atOnce }: Flood): Promise
     await jest.advanceTimersByTimeAsync(1000 / LOOKS_A_SECOND)
   }
   const sum = loud.reduce((total, { state }) => total + state.passed, 0)
-  // What has been read of a socket comes through, and is paid for by what comes later.
+  // Messages that a socket has already read get through. Later messages pay for them.
   const most = burst + seconds * perSecond + sockets * atOnce
   assert.ok(sum <= most, `${sum} instead of ${most}`)
   const offered = seconds * LOOKS_A_SECOND * sockets * atOnce
@@ -92,7 +92,7 @@ test('a socket that has sent one more than there is goes on soon, however much o
       [...loud, typing].every(({ state }) => state.isPaused),
       'a reader makes one go on',
     )
-    // One message, as the part of each that waits, and a look.
+    // Each waiting socket gets its share, one message, after which the next check follows.
     await jest.advanceTimersByTimeAsync((1000 * (sockets + 1)) / perSecond + 11)
     assert.ok(!typing.state.isPaused, 'the typing one waits')
     assert.ok(

@@ -27,7 +27,7 @@ describe('a copy of a stream', () => {
     const collector = collectStreams(streams, rings, { stdout: copy, stderr: null })
     return { streams, rings, collector, copy }
   }
-  /** Writes like a command, until the stream takes no more. */
+  /** Writes as a command does, until the stream accepts no more. */
   const fill = async (stream: PassThrough, pieces: number): Promise<number> => {
     let written = 0
     for (let quiet = 0; written < pieces && quiet < 50; ) {

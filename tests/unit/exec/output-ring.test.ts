@@ -71,7 +71,7 @@ describe('OutputRing', () => {
     ring.push(Buffer.from('two'))
     expect([readRingFile(path, all).bytes.toString(), ring.read(0, 100).bytes.toString()]).toEqual(['one', 'onetwo'])
     ring.push(Buffer.from('three'))
-    // What is being overwritten is not read.
+    // A reader skips bytes that are being overwritten.
     expect(readRingFile(path, all).bytes.toString()).toBe('two')
     ring.close()
     expect(readRingFile(path, all).bytes.toString()).toBe('twothree')
@@ -145,7 +145,7 @@ function pieceOf(all: Buffer, range: { capacity: number; offset: number; maxByte
   return { offset, bytes: all.subarray(offset, offset + range.maxBytes), totalBytes: all.length }
 }
 
-/** With the bytes as text: jest compares a buffer by each of its elements, a thousand times slower. */
+/** Converts the bytes to text. jest compares a buffer element by element, which is a thousand times slower. */
 function inText<T extends { bytes: Uint8Array }>({ bytes, ...rest }: T) {
   return { ...rest, bytes: Buffer.from(bytes).toString('latin1') }
 }

@@ -25,7 +25,7 @@ test('the last mark is sent again until the client answers it', () => {
   socket.emit('pong', marks[0])
   for (let i = 0; i < 5; i++) window.count(QUARTER)
   expect(window.exceeds(WINDOW_BYTES)).toBe(true)
-  // The client answered a ping that followed, so no mark.
+  // The client answered an earlier ping, which is not a mark.
   socket.emit('pong', Buffer.alloc(0))
   expect([window.exceeds(WINDOW_BYTES), marks.length]).toEqual([true, 6])
   jest.advanceTimersByTime(REMIND_MS)

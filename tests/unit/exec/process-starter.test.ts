@@ -38,7 +38,7 @@ test.each<[string, NodeJS.Signals[], NodeJS.Signals]>([
 
 const NO_STATES = { acquire: () => undefined, release: () => undefined }
 
-/** A host on which every command is the process `pid`, alone in its cgroup. */
+/** A host on which every command is the process `pid`, the only one in its cgroup. */
 function hostWith(pid: number, executed: Promise<CrunOutcome>): CommandHost {
   const cgroups = {
     place: () => undefined,

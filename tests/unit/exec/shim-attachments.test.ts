@@ -41,7 +41,7 @@ describe('an audience', () => {
     server.close()
   })
 
-  /** Connects a client that reads nothing until `read` is called. */
+  /** Connects a client that reads nothing before the call of `read`. */
   const join = async (): Promise<{ far: Socket; read(): () => string }> => {
     const address = server.address()
     const connected = once(server, 'connection')
@@ -83,7 +83,8 @@ describe('an audience', () => {
     expect(source.isPaused()).toBe(true)
     const text = first.read()
     await turns(() => !source.isPaused())
-    // It may have missed some: the kernel may have taken more for the other one, and what only that one got is not kept for long.
+    // This client can have missed some output. The kernel may have accepted more for the other client, and the ring does not keep that for
+    // long.
     source.write('last')
     await turns(() => text().endsWith('last'))
     expect(text().replace(/^x+/, '')).toBe('last')
@@ -101,7 +102,7 @@ describe('an audience', () => {
     const text = viewer.read()
     source.write('seen ')
     await turns(() => text() === 'seen ')
-    // Imitates a full disk, which keeps nothing of the output.
+    // Imitates a full disk, which keeps no output.
     const { read } = ring
     ring.read = (offset) => ({ offset: Math.max(offset, ring.totalBytes), bytes: Buffer.alloc(0) })
     for (let count = 0; count < 20; count++) {

@@ -43,6 +43,6 @@ test.each([
     expect(buildTerminalGate({ program, candidates: candidatePaths(program, path) }, machine).length).toBeLessThan(
       131_072,
     )
-  // Without limits it takes many seconds.
+  // Without limits, it takes many seconds.
   expect(performance.now() - started).toBeLessThan(2_000)
 })

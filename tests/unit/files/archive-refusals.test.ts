@@ -5,7 +5,7 @@ import { EntryRefusedError, newReport, reportRefused } from '../../../agent/driv
 import { addTime, createTimes } from '../../../agent/drivers/files/archive/times.ts'
 import type { TarEntry } from '../../../agent/lib/tar/reader.ts'
 
-/** Returns the bytes held after `work`, beyond those before. */
+/** Returns the bytes held after `work`, minus those held before. */
 function heldBy(work: () => void): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -18,7 +18,7 @@ const MORE = { has_more: true, next_continuation_token: 'next' }
 
 function written(entries: FileEntry[]): unknown {
   const text = createListText()
-  // Adds some entries at a time, or none.
+  // Adds two entries at a time, or none.
   for (let start = 0; start <= entries.length; start += 2) text.add(entries.slice(start, start + 2))
   return JSON.parse(Buffer.from(text.end(MORE)).toString())
 }

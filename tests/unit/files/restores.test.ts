@@ -9,7 +9,7 @@ const root = { boxId: box.id, rootPath: '/pool/root', mounts: [] }
 const roots = { root, from: {} as never, rootNow: async () => ({ ...root }) }
 let notes: Map<string, string>
 let removed: string[]
-/** Effect of `Files.restore` and `Files.remove`. */
+/** Side effect of `Files.restore` and `Files.remove`. */
 let work: () => void
 let isThere: boolean
 
@@ -42,7 +42,7 @@ const failing = (code: ErrorCode) => (): never => {
   throw new ServiceError(code, 'it was refused')
 }
 
-/** Leaves what an agent killed in the middle of a restore leaves. */
+/** Leaves the state of an agent that was killed during a restore. */
 async function cutOff(path: string | Uint8Array): Promise<void> {
   let kept = new Map<string, string>()
   work = () => {

@@ -5,7 +5,7 @@ import { createFileTransfers, FILE_LIMITS } from '../../../agent/drivers/files/t
 
 const REFUSED = expect.objectContaining({ code: 'rate_limited', headers: { 'Retry-After': '1' } })
 
-/** Counts the transfers that may still begin for a box. */
+/** Counts the transfers that can still begin for a box. */
 function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_a'): number {
   const taken: (() => void)[] = []
   try {
@@ -61,7 +61,7 @@ describe('long transfers of files', () => {
   })
 })
 
-/** A task that sends `messages`, fails at the first error among them, and closes when ended. */
+/** A task that sends `messages`, fails at the first error among them, and closes when it ends. */
 function channelOf<Sent>(...messages: readonly (Sent | Error)[]) {
   const closed = Promise.withResolvers<void>()
   const left = [...messages]

@@ -12,7 +12,7 @@ import {
 
 let kube: FaultyKube
 let directory: KubeDirectory
-/** Pages and version of the homes. */
+/** Pages and version of the listed ownership records. */
 let pages: object[][]
 let version: number
 let open: ServerResponse[]
@@ -36,7 +36,7 @@ const answer = ({ path, query }: KubeRequest, response: ServerResponse): void =>
   sendJson(response, { metadata: { resourceVersion: String(version), ...rest }, items })
 }
 
-/** Lists and watches of homes: of a list its page, of a watch its version. */
+/** Returns the lists and watches of ownership records: the page of each list, the version of each watch. */
 const asked = (): string[] =>
   kube.requests
     .filter(({ path }) => path.endsWith('/homes'))

@@ -6,7 +6,7 @@ import { createFairTurns } from '../../../shared/fair-turns.ts'
 import { createHomeTable, createTableDirectory } from '../../helpers/fleet/table-directory.ts'
 
 let nowMs: number
-/** Reads that are not answered yet, by the project of the name. */
+/** Reads without an answer yet, by the project of the name. */
 let open: { project: string; answer: () => void }[]
 let directory: TurnedDirectory
 

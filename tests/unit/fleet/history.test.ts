@@ -37,7 +37,7 @@ const detach = (span: Span, from: string, outcome: CallOutcome = { is: 'done' })
 const end = (door: number, outcome: CallOutcome): HistoryCall => ({ ...get([900, 910], outcome), door, isFinal: true })
 const FOREVER = Number.POSITIVE_INFINITY
 
-/** The box `a` is made, from 10 to 20. */
+/** A create of the box `a`, from 10 to 20. */
 const MADE = create([10, 20], 'k-a', done(seen('a')))
 
 describe('a history that may be', () => {

@@ -26,7 +26,7 @@ afterEach(async () => {
   membership = null
 })
 
-/** A fleet that writes down what it is told. */
+/** Starts a membership in a fleet that records its calls. */
 function startMember() {
   const told: string[] = []
   const fleet = {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals'
 import { createObjectIndex, type FollowedObject, type ObjectIndex } from '../../../agent/drivers/fleet/object-index.ts'
 
 let index: ObjectIndex<{ cell: string }>
-/** Names that the index said have changed. */
+/** Names that the index reported as changed. */
 let changed: (string | null)[]
 
 beforeEach(() => {
@@ -17,7 +17,7 @@ const stored = (key: string, version: number, cell = 'aa'): FollowedObject<{ cel
 })
 const cellOf = (key: string): string | null => index.find(key)?.value.cell ?? null
 
-/** A list that a test ends, page by page. */
+/** A list that the test sends page by page, and ends. */
 const openList = () => {
   const pages: { objects: FollowedObject<{ cell: string }>[]; version: string }[] = []
   let wake = Promise.withResolvers<void>()
@@ -63,7 +63,7 @@ describe('what a cell writes', () => {
     index.forget('a', 10)
     for (const version of [9, 10]) index.put(stored('a', version))
     expect(cellOf('a')).toBeNull()
-    // Another one has the name before the event of the deletion has come.
+    // Another object gets the name before the deletion event arrives.
     index.note(stored('a', 12, 'bb'))
     index.drop('a', 11)
     expect(cellOf('a')).toBe('bb')

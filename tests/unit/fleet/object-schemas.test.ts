@@ -8,7 +8,7 @@ import { PERMISSIONS } from '../../../shared/schemas/access.ts'
 import { boxConfigInputSchema } from '../../../shared/schemas/boxes.ts'
 import { nameSchema } from '../../../shared/schemas/common.ts'
 
-// The kinds of a fleet take what the API takes: an object that Kubernetes refuses would be a box that cannot be made.
+// The object kinds of a fleet must accept what the API accepts. Otherwise Kubernetes would refuse the object of a valid box.
 
 describe('a name', () => {
   const names = [
@@ -93,7 +93,7 @@ interface Field {
   properties?: Record<string, Field>
 }
 
-/** Reads the schema of a field of `spec` from a manifest. */
+/** Reads the schema of a `spec` field from a manifest. */
 function fieldOf(file: string, kind: string, field: string): Field {
   const text = readFileSync(join(ROOT, `infra/kubernetes/fleet-${file}.yaml`), 'utf8')
   const definition = parseAllDocuments(text)

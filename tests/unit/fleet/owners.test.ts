@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import type { Owner } from '../../../shared/operation.ts'
 import { OPERATIONS } from '../../../shared/routes.ts'
 
-/** What is below the path of a box or volume is had by who has that, and what is below none of both is not. */
+/** The owner of a box or volume also owns all paths below it. Other paths have other owners. */
 function ownerByPath(path: string): readonly Owner[] {
   if (path.startsWith('/v1/projects/{project}/boxes/{name}')) return ['box']
   if (path.startsWith('/v1/projects/{project}/data/{name}')) return ['volume']
@@ -16,7 +16,7 @@ test.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
   (_, operation) => {
     const { owner, path, params } = operation
     expect(ownerByPath(path)).toContain(owner)
-    // What the owner is found by.
+    // Parameters that find the owner.
     const needed = {
       box: ['project', 'name'],
       volume: ['project', 'name'],

@@ -30,7 +30,7 @@ const requestOf = (more: Partial<PlaceRequest> = {}): PlaceRequest => ({
 const TOOLS = { uid: 'bas_1', version: 1, source: 'tar', createdAt: 1, createdBy: null }
 const volume = (name: string): HomeName => ({ kind: 'volume', project: 'demo', name })
 
-/** Places a request of cell `aa`. */
+/** Places a request that cell `aa` received. */
 function place(
   request: PlaceRequest,
   {
@@ -82,7 +82,7 @@ describe('a create is carried out', () => {
     const given = { cells: THREE, homes: { 'box demo/web': 'bb' } }
     expect(place(requestOf({ made, sources: [box] }), { ...given, bases: { 'demo/tools': 'cc' } })).toEqual(['cc'])
     expect(place(requestOf({ made, sources: [box] }), given)).toEqual(['bb'])
-    // A shared one of that name is another.
+    // A shared base with the same name is a different base.
     expect(place(requestOf({ made }), { ...given, bases: { '-/tools': 'cc' } })).toHaveLength(3)
   })
 
@@ -160,7 +160,7 @@ describe('a create is carried out', () => {
       const request = requestOf({ requestId: `req_${i}` })
       expect(place(request, { cells: cells.slice(0, 2) })).toEqual(['bb', 'aa'])
       expect(place(request, { cells })[0]).toBe('cc')
-      // Signed again, it comes to the same.
+      // The same request gets the same result when the front signs it again.
       expect(place(request, { cells })).toEqual(place(request, { cells }))
     }
   })

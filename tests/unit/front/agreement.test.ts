@@ -4,7 +4,7 @@ import { readGivenSettings } from '../../../agent/config/given.ts'
 import { readFrontSettings } from '../../../functions/config.ts'
 import { AGENT_SETTINGS } from '../../../shared/settings-names.ts'
 
-/** Whether the front starts with these settings. */
+/** Returns whether the front starts with these settings. */
 function starts(given: Record<string, string>): boolean {
   try {
     readFrontSettings(given, AGENT_SETTINGS)

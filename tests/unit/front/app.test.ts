@@ -159,7 +159,7 @@ describe.each(['pool', 'node'] as const)('the front over the %s transport', (kin
       Array(4).fill([200, undefined]),
     )
     expect(agent.seen.map((seen) => seen.body.length)).toEqual(Array(4).fill(body.length))
-    // A request that is sent after another one has learnt of the restart is not refused.
+    // Once one request has learned of the restart, later requests are not refused.
     const refused = agent.refusals.length
     expect(new Set(agent.refusals.map(({ reason }) => reason))).toEqual(new Set(['restarted']))
     expect((await send()).status).toBe(200)

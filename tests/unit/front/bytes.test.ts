@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const bearer = (extra: Record<string, string> = {}) => ({ authorization: `Bearer ${token}`, ...extra })
 
-/** Returns a request that throws if its body is read. */
+/** Returns a request that throws when its body is read. */
 function unread(method: string, target: string, headers: Record<string, string> = {}): HttpRequest {
   const touched = (): never => {
     throw new Error('the body was asked for')

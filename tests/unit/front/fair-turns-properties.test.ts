@@ -10,7 +10,7 @@ test('fair turns keep the rules of queues, of turns and of places to wait', asyn
   const property = fc.asyncProperty(bounds, queueSteps(), async ({ atOnce, waitingMax }, steps) => {
     const turns = createFairTurns(atOnce, waitingMax)
     const enter = async (key: string, signal: AbortSignal) => turns.take(key) ?? turns.wait(key, signal)
-    // Nobody holds more than is left free.
+    // No key holds more than the remaining free part.
     const rules = {
       canLeave: true,
       mayBegin: (own: number, all: number) => own + 1 <= atOnce - all - 1,

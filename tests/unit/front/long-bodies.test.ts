@@ -13,7 +13,7 @@ let tokens: Record<string, string>
 beforeEach(async () => {
   ;({ app, transport } = makeFront({ agentUrl: 'http://127.0.0.1:1', keyring: deployment.keyring }))
   tokens = { loud: await deployment.mint({ projects: ['loud'] }), calm: await deployment.mint({ projects: ['calm'] }) }
-  // From here on the tokens are known to be good.
+  // After these requests, the front knows that the tokens are good.
   for (const project of ['loud', 'calm']) await ask(project, '{"x":0}')
 })
 

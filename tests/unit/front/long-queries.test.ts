@@ -50,7 +50,7 @@ test('the most names are looked at, and the first faults told', async () => {
   expect(answer['errors']).toHaveLength(50)
 })
 
-/** What is long and dear to parse, by what sends it for the project `loud`. */
+/** Requests that are long and expensive to parse, by the way they are sent for the project `loud`. */
 const FLOODS = {
   'queries with tickets from another address': () => ask(`/v1/projects/loud/events?ticket=none&${MOST}`),
   'bodies of another project': async () => {

@@ -10,7 +10,7 @@ const { refusalsBurst, refusalsPerSecond, refusalsWaiting } = FRONT_BOUNDS
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
-/** Sources, which ask many times at once. */
+/** Sources that each ask many times at once. */
 const anySteps = fc.array(
   fc.record({
     source: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2'),
@@ -20,7 +20,7 @@ const anySteps = fc.array(
   { minLength: 1, maxLength: 6 },
 )
 
-/** One of the two that are one source is asked for both. */
+/** Both IPv6 addresses belong to one source, so they share a key. */
 const keyOf = (source: string): string => (source.startsWith('2001') ? '2001:db8::' : source)
 
 test('a source gets its burst of refusals and its rate, or is cut off; others get theirs; and all end when the front closes', async () => {

@@ -22,12 +22,12 @@ function refused(clientAddress: string): Promise<ServiceError | null> {
   return turns.wait({ clientAddress }, { claims: null }, { status: 401 })
 }
 
-/** Takes all that `address` may be refused at once. */
+/** Uses up the burst of refusals of `address`. */
 async function exhaust(address: string): Promise<void> {
   for (let count = 0; count < refusalsBurst; count++) expect(await refused(address)).toBe(null)
 }
 
-/** Asks `count` times at once; the answers fill up as they come. */
+/** Asks `count` times at once. The returned array fills as answers arrive. */
 function ask(address: string, count: number): (ServiceError | null)[] {
   const answers: (ServiceError | null)[] = []
   for (let asked = 0; asked < count; asked++) void refused(address).then((answer) => answers.push(answer))

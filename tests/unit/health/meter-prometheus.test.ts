@@ -5,7 +5,7 @@ import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { figureOf } from '../../helpers/promtool.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-/** A clock whose sleeps last until `ring` or their signal. */
+/** A clock whose sleeps last until `ring`, or until their signal aborts. */
 function stillClock(): Clock & { ring(): void; pass(ms: number): void } {
   let now = 0
   const sleepers = new Set<() => void>()
@@ -25,7 +25,7 @@ function stillClock(): Clock & { ring(): void; pass(ms: number): void } {
   }
 }
 
-/** Returns the lines that have values. */
+/** Returns the lines with values. */
 function samplesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
 }
@@ -109,7 +109,7 @@ test('a reading that takes too long is for the scrape after it, and is begun onc
   await Promise.resolve()
   expect(samplesOf(await meter.render())).toEqual(['slow 1'])
   expect([await scrape(), ends.length]).toEqual([[], 2])
-  // It is given up after a minute.
+  // The collector gives up on it after a minute.
   clock.pass(61_000)
   expect([await scrape(), ends.length]).toEqual([[], 3])
 })

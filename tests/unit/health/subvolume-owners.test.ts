@@ -31,7 +31,7 @@ test('a start gives everything that records know to its project, as after an upg
   await ask('POST', 'boxes/box/services/app/deploy', { command: ['two'], isolation: 'fork' })
   await before.rest()
   const owners = new Map([...world.owners].filter(([name]) => world.pool.has(name)))
-  // Each kind of thing: roots, volumes, snapshots with data, automatic ones, a backup's copy, bases, a preview's disk.
+  // One of each kind: roots, volumes, snapshots with data, automatic snapshots, a backup's copy, bases, a preview's disk.
   expect([...owners.values()].filter((project) => project === 'old').length).toBeGreaterThanOrEqual(9)
   for (const [name, { isReadOnly }] of world.pool) if (!isReadOnly) writeBytes(world, name, 1000)
   await before.end()

@@ -67,7 +67,7 @@ describe('the edge', () => {
       ...{ trustedProxies: [], acme: null, reservedDomains: [], resolvers: [] },
       limits: { connections: expect.any(Number), connectionsPerSecond: 200, questionsPerSecond: 50 },
     })
-    // Two descriptors each.
+    // Each connection takes two descriptors.
     const descriptors = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1])
     expect(edge.limits.connections).toBeLessThanOrEqual(0.3 * descriptors)
   })

@@ -55,7 +55,7 @@ test('boxes have their cgroups below the base, and those that run below the root
   expect(cgroups.entrances('box_new', 'exec')).toEqual([`${root}${base}/boxyard/inst0001/box_new/exec/cgroup.procs`])
   mkdirSync(`${root}${base}/boxyard/inst0001/box_new`)
   expect(cgroups.list().sort()).toEqual(['box_new', 'box_old'])
-  // Its next start is below the base.
+  // The box's next start places it below the base.
   expect(cgroups.remove('box_old')).toBe(true)
   expect(cgroups.entrances('box_old')).toEqual([`${root}${base}/boxyard/inst0001/box_old/cgroup.procs`])
   cgroups.place('box_new', 'kubepods/pod')

@@ -12,7 +12,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** Writes a program that answers with `text`, and returns its path. */
+/** Writes a program that prints `text`, and returns its path. */
 function programSaying(name: string, text: string): string {
   const path = join(directory, name)
   writeFileSync(path, `#!/bin/sh\ncat <<'END'\n${text}\nEND\n`, { mode: 0o755 })

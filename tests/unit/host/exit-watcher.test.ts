@@ -15,7 +15,7 @@ test.each(['EACCES', 'EPERM', 'ESRCH'])(
     const child = spawn('true', { detached: true, stdio: 'ignore' })
     const ended = new Promise((resolve) => child.once('exit', resolve))
     const state = (): string => fs.readFileSync(`/proc/${child.pid}/stat`, 'utf8')
-    // Node reaps it only once this turn has ended.
+    // Node reaps the child only after this turn of the event loop.
     while (!state().includes('(true) Z')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     const read = jest.spyOn(fs, 'readlinkSync').mockImplementation(() => {
       throw Object.assign(new Error(code), { code })

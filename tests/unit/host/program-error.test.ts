@@ -5,7 +5,7 @@ import { runOk } from '../../../agent/lib/run.ts'
 import { isErrno } from '../../../agent/lib/syscalls/libc.ts'
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 
-/** Texts of programs on stderr, and the errors that they mean. */
+/** Texts that programs print on stderr, and the errors they mean. */
 const TEXTS = [
   ['ERROR: writing to a/b failed: No space left on device', 'ENOSPC'],
   ['At subvol x\nERROR: truncate a failed: Disk quota exceeded\n', 'EDQUOT'],

@@ -26,13 +26,13 @@ interface Connection {
   address: string
   isOpen: boolean
   isUpgraded: boolean
-  /** Ends the answers that are due. */
+  /** Ends the due answers. */
   due: EventEmitter[]
 }
 
 const isIdle = ({ isUpgraded, due }: Connection): boolean => !isUpgraded && due.length === 0
 
-/** A server to which sockets come without a network. */
+/** A server whose sockets come without a network. */
 function openServer(max: number) {
   const server: EventEmitter = Object.setPrototypeOf(new EventEmitter(), Server.prototype)
   const closed: ClosedReason[] = []
@@ -69,7 +69,7 @@ function openServer(max: number) {
   return { bounds, closed, all, connect, ask, upgrade }
 }
 
-/** Finds the connection that has to give way to one of an address; null: none has to, undefined: none can. */
+/** Finds the connection that must close for a new one of `address`. Returns null if none must, and undefined if none can. */
 function giver(open: readonly Connection[], address: string, max: number): Connection | null | undefined {
   const of = (other: string): Connection[] => open.filter((each) => each.address === other)
   const own = of(address)
@@ -113,7 +113,7 @@ test('where no share is left the oldest without a request gives way, of the addr
   await check(property, 150)
 })
 
-/** Counts the connections of the address of one. */
+/** Counts the connections from the same address. */
 function countOf(open: readonly Connection[], one: Connection | undefined): number {
   return open.filter(({ address }) => address === one?.address).length
 }

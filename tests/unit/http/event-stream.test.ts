@@ -8,7 +8,7 @@ import { createFakeTime } from '../../helpers/imagined-time.ts'
 
 const time = createFakeTime()
 let streams: ValueStreams<number>
-/** Makes the next read; called once for each. */
+/** Makes the next read. The stream calls it once per read. */
 let read: (signal: AbortSignal) => Promise<readonly StreamedValue<number>[]>
 let cursor: string
 
@@ -27,7 +27,7 @@ async function textOf(stream: ReturnType<typeof open>): Promise<string | null> {
   return step.done === true ? null : Buffer.from(step.value).toString()
 }
 
-/** Waits, as a source without values does, until the stream ends. */
+/** Waits until the stream ends, as a source without values does. */
 async function untilAborted(signal: AbortSignal): Promise<[]> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   return []
@@ -82,7 +82,7 @@ describe('a stream of events', () => {
     end.abort(new ServiceError('token_revoked', 'The token was revoked.'))
     expect(await told).toBe('event: problem\ndata: {"code":"token_revoked","detail":"The token was revoked."}\n\n')
     expect(await stream.next()).toEqual({ done: true, value: undefined })
-    // Its share is free.
+    // Its share is free again.
     await open().return?.()
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { createGatheredPieces } from '../../../shared/http/gathered-pieces.ts'
 
-/** Pieces of these lengths, whose bytes count up. */
+/** Returns pieces of these lengths, whose bytes count up. */
 function piecesOf(lengths: readonly number[]): Uint8Array[] {
   let next = 0
   return lengths.map((length) => Uint8Array.from({ length }, () => next++ % 251))

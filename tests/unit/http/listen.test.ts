@@ -5,7 +5,7 @@ import { listenAt } from '../../../shared/http/listen.ts'
 
 test('an address that no interface has yet is waited for', async () => {
   const server = createServer()
-  // As the system answers until an interface has got its address.
+  // The system refuses like this until the interface has its address.
   const real = server.listen.bind(server)
   let refusals = 0
   server.listen = ((...args: Parameters<typeof real>) => {

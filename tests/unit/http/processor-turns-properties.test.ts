@@ -9,7 +9,7 @@ import { anyKey, check } from '../../helpers/fairness/check.ts'
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] }))
 afterEach(() => void jest.useRealTimers())
 
-/** The turns of a loop of which the time is imagined. */
+/** Opens the turns of an event loop with simulated time. */
 function openLoop() {
   const time = { now: 0 }
   const turns = createProcessorTurns({ recent: createRecentProjects(), now: () => time.now })
@@ -18,7 +18,7 @@ function openLoop() {
   return {
     begun,
     time,
-    /** Asks for what takes so long; returns whether it began at once. */
+    /** Asks for work that takes `ms`. Returns whether it began at once. */
     ask: (account: string, ms: number): boolean => {
       const index = asked++
       void turns.run(account, async () => {
@@ -51,7 +51,7 @@ test('all requests begin, those of each account in order, and one of an account 
       assert.ok(ask('calm', 0), 'the calm one waits')
       await nextTurn()
     }
-    // An account owes five seconds at most.
+    // An account owes at most five seconds.
     for (let waited = 0; begun.length < 2 * asks.length && waited < 5_500 * asks.length; waited += 250) await pass(250)
     assert.equal(begun.length, 2 * asks.length)
     for (const account of new Set(asks.map((each) => each.account))) {
@@ -79,7 +79,7 @@ test('an account that always asks for more has a quarter of the time while anoth
         await pass(20)
       }
       const used = begunLoud() * ms
-      // What it may owe, and the last one.
+      // The allowed debt, and the last piece of work.
       assert.ok(used <= time.now / 4 + 20 + 2 * ms, `${used} of ${time.now} ms`)
     },
   )

@@ -17,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => void jest.useRealTimers())
 
-/** Has an account ask for what takes `ms` of the loop before it waits for `rest`. */
+/** Asks for a turn whose work takes `ms` of the loop and then waits for `rest`. */
 function ask(
   name: string,
   ms: number,
@@ -122,7 +122,7 @@ test('those that have waited for the same go on one in a turn of the loop, and p
   await nextTurn()
   expect(woken).toEqual(['loud/1'])
   void ask('calm/2', 0)
-  // Of 20 ms it pays 80: were both parts counted by themselves and in the turn, it would be 120.
+  // It pays 80 ms for 20 ms of work. Counting both parts twice, in the turn and separately, would make 120 ms.
   await pass(70)
   expect(woken).toEqual(['loud/1', 'loud/2'])
   await pass(500)

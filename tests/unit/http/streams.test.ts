@@ -10,7 +10,7 @@ const { start, closeAll } = createHttpServers()
 
 afterEach(closeAll)
 
-/** A handler's stream, released by the iterator's `return` whether or not it was started. */
+/** A handler's stream. The iterator's `return` releases it, even before its start. */
 function createSource(count = 3) {
   const facts = { pulled: 0, closed: 0 }
   const body: AsyncIterable<Uint8Array> = {
@@ -184,7 +184,7 @@ describe('behind streams in progress', () => {
   const asking = 'GET /none HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n'
   const connecting = 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n'
 
-  /** Serves streams that never end; tracks those not destroyed yet, and resolves `reached` at the request that waits. */
+  /** Serves endless streams and tracks the open ones. Resolves `reached` at the request that waits. */
   function createEndless() {
     const open = new Set<object>()
     const reached = Promise.withResolvers<void>()
@@ -210,7 +210,7 @@ describe('behind streams in progress', () => {
     ['an upgrade', asking],
     ['CONNECT', connecting],
   ])('%s does not keep them, nor the end of the server, once their client has left', async (_name, last) => {
-    // Also with a server that takes upgrades at any time: the release must not depend on it.
+    // A server that accepts upgrades at any time must release them as well.
     for (const server of [{}, { shouldUpgradeCallback: () => true }]) {
       const { open, reached, handler } = createEndless()
       const { port, serving } = await start(handler, { server })

@@ -74,6 +74,6 @@ test('a query of thousands of names is checked quickly', () => {
   expect(() =>
     validateRequest(operations.getBox, { params: { project: 'p', name: 'b' }, query, body: undefined }),
   ).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-  // One pass for each name took minutes.
+  // One pass per name took minutes.
   expect(performance.now() - begun).toBeLessThan(10_000)
 })

@@ -4,7 +4,7 @@ import { defineKillMatrix, type FaultSite, PROJECT } from '../../helpers/imagine
 const data = `${PROJECT}/data`
 const vol = `${data}/vol`
 
-/** A volume in a box, with two backups, of which the second builds on the first; returns the id of that. */
+/** Makes a volume in a box with two backups. The second backup builds on the first. Returns the second one's id. */
 const make = async (site: FaultSite): Promise<string> => {
   const { ask, write } = site
   await ask('POST', `${PROJECT}/boxes`, { name: 'writer', config: { ram_mb: 64 } })
@@ -20,12 +20,12 @@ const make = async (site: FaultSite): Promise<string> => {
 const listed = async ({ ask }: FaultSite): Promise<{ id: string; status: string }[]> =>
   (await ask('GET', `${vol}/backups`)).body.backups
 
-/** Every backup that is listed restores to what it was made of, and the store has no other. */
+/** Every listed backup restores to its original content, and the store has no other backups. */
 const expectWhole = async (site: FaultSite, wasKilled: boolean, contents: readonly string[]): Promise<void> => {
   const done = (await listed(site)).filter(({ status }) => status === 'done')
   const { backups } = (await site.ask('GET', `${PROJECT}/backups`)).body
   expect(backups.map(({ id }: { id: string }) => id)).toEqual(done.map(({ id }) => id))
-  // A restore of each takes its time.
+  // Restoring each backup takes time, so only runs with a kill do it.
   if (!wasKilled) return
   const restored: string[] = []
   for (const { id } of done) {

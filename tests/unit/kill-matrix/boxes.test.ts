@@ -17,7 +17,7 @@ const makeMounted = async (site: FaultSite): Promise<void> => {
   await site.ask('POST', `${data}/vol/attach`, { box: 'victim', path: '/mnt/vol' })
   await site.write('volume vol', 'data')
 }
-/** An answered state of a box is the one that it has. */
+/** The box has the status in the answer. */
 const holdsStatus =
   (name: string): NonNullable<Scenario['holds']> =>
   async ({ ask }, { isDone, answer }) => {

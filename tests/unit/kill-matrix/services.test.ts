@@ -7,7 +7,7 @@ const one = { command: ['one'], port: 3000, grace_seconds: 1 }
 const makeBox = async ({ ask }: FaultSite): Promise<void> => {
   await ask('POST', `${PROJECT}/boxes`, { name: 'host', config: { ram_mb: 64 } })
 }
-/** A box with a service, after these requests to it. */
+/** Makes a box with a service, and sends it these requests. */
 const make =
   (...requests: (readonly [path: string, body?: object])[]): Scenario['prepare'] =>
   async (site) => {
@@ -15,12 +15,12 @@ const make =
     await site.ask('PUT', app, one)
     for (const [path, body] of requests) expect((await site.ask('POST', `${app}/${path}`, body)).status).toBe(200)
   }
-/** How long runs go on that have been told to end. */
+/** How long runs continue after a request to stop. */
 const lastsMs = 2_500
 const DEPLOY = ['deploy', { command: ['two'] }] as const
 const DEPLOY_FORK = ['deploy', { command: ['two'], isolation: 'fork' }] as const
 
-/** The service is as an answered request left it: nothing that was in the answer is in doubt. */
+/** The service is in the state that the answer reported. */
 const holds =
   (
     isThere: (service: {

@@ -64,7 +64,7 @@ await defineKillMatrix('detach', {
   },
 })
 
-/** A volume that two boxes have, with a snapshot and as many automatic ones as are kept, so that the next restore drops one. */
+/** Makes a volume for two boxes, with a snapshot and the maximum number of automatic snapshots. The next restore drops one of these. */
 const makeRestored = async (site: FaultSite): Promise<void> => {
   const { ask, write } = site
   for (const name of ['writer', 'reader']) await ask('POST', boxes, { name, config: { ram_mb: 64 } })
@@ -81,7 +81,7 @@ const expectWhole = async ({ ask, read }: FaultSite, wasKilled: boolean): Promis
   const { snapshots } = (await ask('GET', `${vol}/snapshots`)).body
   expect(snapshots.filter(({ automatic }: { automatic: boolean }) => automatic)).toHaveLength(3)
   for (const { name } of snapshots) {
-    // A copy of each takes its time.
+    // Copying a snapshot takes time, so only runs with a kill copy these two.
     if (!wasKilled || (name !== 'good' && name !== 'made')) continue
     expect((await ask('POST', data, { name: 'check', from: 'vol', from_snapshot: name })).status).toBe(201)
     expect(await read('volume check')).toBe(name === 'good' ? 'good' : 'later')
@@ -126,7 +126,7 @@ await defineKillMatrix('restore of a volume', {
     expect(isDone ? ['good'] : ['good', 'later']).toContain(content)
     await expectWhole(site, wasKilled)
     if (content === 'later') return
-    // What the restore replaced can be brought back.
+    // The data that the restore replaced can be restored as well.
     const { snapshots } = (await site.ask('GET', `${vol}/snapshots`)).body
     const { name } = snapshots.findLast(({ automatic }: { automatic: boolean }) => automatic)
     expect((await site.ask('POST', `${vol}/restore`, { snapshot: name })).status).toBe(200)
@@ -148,7 +148,7 @@ const makeTaken = async (site: FaultSite): Promise<void> => {
   for (const owner of ['box web', 'volume vol'] as const) await site.write(owner, 'after')
 }
 const contents = async ({ read }: FaultSite): Promise<string[]> => [await read('box web'), await read('volume vol')]
-/** A snapshot that is there brings back root and volume as they were when it was taken. */
+/** An existing snapshot restores the root and the volume to their state at the time of the snapshot. */
 const holdsSnapshot =
   (hasData: boolean): NonNullable<Scenario['holds']> =>
   async (site, { isDone }) => {
@@ -183,7 +183,7 @@ await defineKillMatrix('delete of a snapshot of a box', {
 
 const holdsRestore: NonNullable<Scenario['holds']> = async (site, { isDone }) => {
   const held = await contents(site)
-  // Root and volume are of one state, old or new.
+  // Root and volume have the same state, old or new.
   expect(
     isDone
       ? [['before', 'before']]

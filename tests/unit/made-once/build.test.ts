@@ -13,7 +13,7 @@ import { createFakeTime } from '../../helpers/imagined-time.ts'
 const LOOK_MS = 10_000
 const LEAST_PROCESSOR_MS = 50
 const LEAST_BYTES = 2_000_000
-/** Waits for `goOn` without doing anything. It may open the pipe while the one before has not closed it yet, and then reads nothing. */
+/** Waits for `goOn` without any progress. It can open the pipe before an earlier `pause` has closed it. In that case it reads nothing. */
 const PAUSE = 'pause() { until read -r _ <next; do :; done; }'
 
 let directory: string
@@ -28,7 +28,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-/** Starts a script as a build that counts as hung after six looks without progress. */
+/** Runs a script as a build that counts as hung after six checks without progress. */
 function build(script: string, more: Partial<BuildStep> = {}): Promise<string> {
   const command = ['sh', '-c', `${PAUSE}; ${script}`]
   const step = { what: 'Building it', command, cwd: directory, target: directory, say: lines.push.bind(lines), ...more }
@@ -36,7 +36,7 @@ function build(script: string, more: Partial<BuildStep> = {}): Promise<string> {
   return runBuild(step, { ...pace, leastProcessorMs: LEAST_PROCESSOR_MS, leastBytes: LEAST_BYTES })
 }
 
-/** Has so many looks taken, each after what came before it; or fewer if the build is over. */
+/** Runs `times` checks, one after the other, or fewer if the build ends before. */
 async function look(times: number, isOver = (): boolean => false): Promise<void> {
   for (let i = 0; i < times && !isOver(); i += 1) {
     await eventually(() => time.sleeps() > 0, 2)
@@ -46,7 +46,7 @@ async function look(times: number, isOver = (): boolean => false): Promise<void>
   }
 }
 
-/** Has looks taken until the build is ended: its start and each line of output count as progress. */
+/** Runs checks until the build ends. Its start and each line of output count as progress. */
 async function lookUntil(ended: Promise<unknown>): Promise<void> {
   let isOver = false
   const over = ended.finally(() => (isOver = true))
@@ -57,7 +57,7 @@ async function lookUntil(ended: Promise<unknown>): Promise<void> {
 async function written(name: string): Promise<string> {
   const path = join(directory, name)
   await eventually(() => existsSync(path) && readFileSync(path, 'utf8').endsWith('\n'), 5)
-  // What was printed before is in the pipe: one turn of the event loop reads it.
+  // Earlier output is in the pipe, and one turn of the event loop reads it.
   await turn()
   return readFileSync(path, 'utf8').trim()
 }
@@ -70,7 +70,7 @@ function isGone(pid: string): boolean {
   return !existsSync(`/proc/${pid}`) || /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
-/** Ends a `pause` of the script. */
+/** Ends a `pause` in the script. */
 function goOn(): void {
   writeFileSync(join(directory, 'next'), '\n')
 }
@@ -115,7 +115,7 @@ describe('a build that hangs', () => {
       network: 'the module server',
       keeps: 'modules',
     })
-    // A shell may print that its child was ended before it ends itself.
+    // A shell can print that its child was terminated before it exits.
     const failed = expect(built).rejects.toThrow(
       /^Building it made no progress for 60 s and was ended\.\n {2}downloading\n(?: {2}Terminated\n)?Run this again: it resumes with the modules so far\.\nIt needs the module server, .*\nThe disk of \S+ has [\d.]+ GB free\.$/,
     )

@@ -21,7 +21,7 @@ function writing(name: string): DirectoryPart {
   return { name, make: async (target) => writeFileSync(join(target, name), 'new') }
 }
 
-/** Runs a build of two parts in a process of its own, and sends that a signal in the second part; returns how it ended. */
+/** Runs a build with two parts in its own process, and signals it during the second part. Returns how it ended. */
 async function interrupt(signal: NodeJS.Signals, ...args: string[]): Promise<{ end: unknown[]; errors: string }> {
   const program = [join(ROOT, 'tests/fixtures/interrupted-build.ts'), directory, ...args]
   const child = spawn(process.execPath, program, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -33,7 +33,7 @@ async function interrupt(signal: NodeJS.Signals, ...args: string[]): Promise<{ e
   return { end: await closed, errors }
 }
 
-/** Waits until the two processes of the second part are gone. */
+/** Waits until both processes of the second part have exited. */
 async function endOfPart(): Promise<void> {
   const pids = readFileSync(`${directory}.pids`, 'utf8').trim().split(' ')
   expect(pids).toHaveLength(2)

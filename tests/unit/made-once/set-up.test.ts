@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { ROOT } from '../../../infra/commands.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-/** Stands in for npm: notes its command, begins to install, and does not finish while `hang` is there. */
+/** Replaces npm: records its command, begins to install, and hangs while the file `hang` exists. */
 const NPM = `#!/bin/sh
 echo "npm $1" >>calls
 mkdir -p node_modules
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(checkout, { recursive: true }))
 
-/** Runs the set-up; returns what npm was called with in it, once it has ended. */
+/** Runs the setup to its end, and returns the npm commands it ran. */
 async function setUp(purpose: string): Promise<string[]> {
   rmSync(join(checkout, 'calls'), { force: true })
   const child = start(purpose)
@@ -35,7 +35,7 @@ async function setUp(purpose: string): Promise<string[]> {
   return existsSync(join(checkout, 'calls')) ? readFileSync(join(checkout, 'calls'), 'utf8').trim().split('\n') : []
 }
 
-/** Kills a set-up while npm installs. */
+/** Kills a setup while npm installs. */
 async function interrupt(purpose: string): Promise<void> {
   writeFileSync(join(checkout, 'hang'), '')
   const child = start(purpose)

@@ -8,13 +8,13 @@ const MUTANTS = listMutants('agent/core/a.ts', 'export const sum = [1, 2, 3, 4, 
 interface ImaginedFile {
   reaches: number[]
   kills: number[]
-  /** Mutants that keep all later ones from being reached. */
+  /** Mutants that keep the test from reaching all later ones. */
   hides?: number[]
   hangs?: number[]
   ms?: number
 }
 
-/** A campaign over imagined test files, and the runs that it logs. */
+/** A campaign over simulated test files, and the runs that it logs. */
 function imagine(files: Record<string, ImaginedFile>, { lastFrom = 99 } = {}) {
   const runs: LoggedRun[] = []
   const run = (file: string, { mutants }: { mutants: readonly number[] }): Promise<TestRun> => {
@@ -32,7 +32,7 @@ function imagine(files: Record<string, ImaginedFile>, { lastFrom = 99 } = {}) {
 }
 
 const never = (): boolean => false
-/** Kills nothing. As it is the fastest file, each mutant runs alone in it first. */
+/** Kills nothing. As the fastest file, it runs each mutant separately first. */
 const BLIND = { reaches: [0, 1, 2, 3, 4, 5], kills: [], ms: 0 }
 const BLIND_FILES = { 'blind.test.ts': BLIND, 'other.test.ts': BLIND }
 

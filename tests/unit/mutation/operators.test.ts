@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { findSites, OPERATOR_NAMES } from '../../mutation/operators.ts'
 
-/** Returns what the operator makes of a source, one text for each site; a dropped statement becomes `-`. */
+/** Returns the results of the operator for a source, one text per site. A dropped statement becomes `-`. */
 function mutate(operator: string, text: string): string[] {
   const sites = findSites(text).filter((site) => site.operator === operator)
   return sites.map(({ start, end, replacement }) => text.slice(0, start) + (replacement ?? '-') + text.slice(end))

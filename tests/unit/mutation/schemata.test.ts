@@ -16,12 +16,12 @@ console.log(seen.toSorted().join(' ') as string)
 `
 const MUTANTS = listMutants('a.ts', SOURCE).map((mutant, number) => ({ ...mutant, number }))
 
-/** Runs a program; returns what it prints. */
+/** Runs a program and returns its output. */
 function run(path: string): string {
   return execFileSync(process.execPath, [path], { encoding: 'utf8', env: { NODE_NO_WARNINGS: '1' } }).trim()
 }
 
-/** Runs the source with all its mutants in it, and some of them active; returns what it prints, and which it reached. */
+/** Runs the source with all its mutants, and some of them active. Returns its output and the mutants it reached. */
 function runWoven(active: readonly number[]): Promise<{ printed: string; reached: string[] }> {
   return withTree({ active: active.join('\n'), reached: '' }, (root) => {
     const paths = { active: join(root, 'active'), reached: join(root, 'reached') }

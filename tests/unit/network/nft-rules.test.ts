@@ -27,7 +27,7 @@ describe('rulesetCommands', () => {
     ['nothing on', { ...RULES, egress: false, resolvers: [], entries: [] }],
   ])('is one transaction that nft accepts, with %s', (_, request) => {
     const nft = openNftables()
-    // The kernel checks the rules but never applies them: the last command must fail.
+    // The last command must fail, so the kernel checks the rules but never applies them.
     expect(() => nft.run(`${rulesetCommands(request)}\ndelete table inet boxyard_absent`)).toThrow(
       /boxyard_absent|No such file/,
     )

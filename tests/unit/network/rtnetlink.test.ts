@@ -14,7 +14,7 @@ import {
 
 const MAC = Buffer.from('026278000001', 'hex')
 
-/** Bytes that strace shows for iproute2's request, but for the sequence number. */
+/** Expected bytes are those strace shows for iproute2's request, except for the sequence number. */
 describe('encodeMessages', () => {
   test.each([
     [

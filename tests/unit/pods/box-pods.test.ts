@@ -14,7 +14,7 @@ import {
 } from '../../helpers/pods/faulty-kube.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-// Whether others deleted the pod of a box whose init has ended, asked of an API server that has faults of its own.
+// Checks whether someone else deleted the pod of a box whose init has exited, with an API server that fails at times.
 
 const POD = {
   metadata: { name: 'box-1', uid: 'a', resourceVersion: '1', labels: { [LABEL_BOX_ID]: 'box_1' } },
@@ -24,7 +24,7 @@ const POD = {
 let kube: FaultyKube
 let watch: PodWatch
 let boxPods: BoxPods
-/** Answers the requests for the one pod. */
+/** Answers requests for the pod. */
 let answerPod: (response: ServerResponse) => void
 let asked: number
 
@@ -67,7 +67,7 @@ test.each([
   ['it is gone', true, (response: ServerResponse) => sendStatus(response, 404, 'NotFound')],
   ['it stands', false, (response: ServerResponse) => sendJson(response, POD)],
 ])('a server that does not answer is asked until it tells that %s', async (_what, taken, tell) => {
-  // A call makes three attempts.
+  // Each call makes three attempts.
   answerPod = (response) => (asked > 6 ? tell(response) : sendStatus(response, 503, 'ServiceUnavailable'))
   expect(await wasTaken()).toBe(taken)
   expect(watch.fault()).toBeNull()

@@ -148,7 +148,7 @@ describe('the facts of a cluster', () => {
     answerWith(node([['Ready', 'True']]))
   })
 
-  /** Answers as a cluster with one node on which three pods run. */
+  /** Answers as a cluster with one node that runs three pods. */
   const answerWith = (item: Node): void =>
     kube.answer(({ path }, response) =>
       sendJson(response, path === '/api/v1/nodes' ? { items: [item] } : { rows: [{}, {}, {}] }),

@@ -4,7 +4,7 @@ import { buildPodConfig, parseGivenConfig, podIdentityOf } from '../../../agent/
 
 const MIB = 1024 ** 2
 
-/** Returns the configuration that containerd writes for a box's container, with `changes`. */
+/** Returns containerd's configuration for a box's container, with `changes`. */
 function given(changes: { annotations?: object; linux?: object; process?: object; more?: object } = {}): string {
   return JSON.stringify({
     ociVersion: '1.3.0',

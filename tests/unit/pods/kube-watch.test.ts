@@ -107,7 +107,7 @@ describe('a watch that is dropped', () => {
     await until(() => watch.get('c') !== null)
     open[0]?.end()
     await until(() => open.length === 2)
-    // Longer than the shortest wait, so this watch counts as one that lasted.
+    // Longer than the shortest delay, so this watch counts as one that lasted.
     await delay(40)
     open[1]?.destroy()
     await until(() => open.length === 3)
@@ -124,7 +124,7 @@ describe('a watch that is dropped', () => {
     })
     open[0]?.end()
     await delay(400)
-    // Waits are 10 to 80 ms long.
+    // Delays are 10 to 80 ms long.
     expect(kube.requests.length).toBeLessThan(20)
   })
 })

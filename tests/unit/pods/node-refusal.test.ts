@@ -9,7 +9,7 @@ const LARGE = [
   [4, 512],
 ] as const
 
-/** Returns a pod of a box for which the scheduler has found no node. */
+/** Returns a box's pod for which the scheduler has found no node. */
 function unplaced(cpus: number, ramMb: number): Pod {
   const message = '0/1 nodes are available.'
   return {

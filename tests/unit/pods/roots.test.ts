@@ -104,7 +104,7 @@ describe('the roots of pods', () => {
     await roots.prepare(makeCall(shared))
     expect(admitted).toEqual([{ uid: UID, name: 'warm-1' }])
     expect(staged).toHaveLength(1)
-    // A pod that is not taken in the end is deleted by its name, which may be that of a box here.
+    // The agent deletes a pod that it admitted and does not use, by name. The pod of a box here can have the same name.
     for (const [key, value] of [
       ['io.kubernetes.cri.sandbox-namespace', 'default'],
       ['io.kubernetes.cri.container-name', 'look'],
@@ -159,7 +159,7 @@ describe('the roots of pods', () => {
   })
 })
 
-/** Returns a configuration as containerd writes it, but with this process's network. */
+/** Returns a configuration in containerd's format, with the network of this process. */
 function given(annotations: Record<string, string>): string {
   const namespaces = [
     { type: 'mount' },

@@ -16,7 +16,7 @@ describe('the rules of pods', () => {
   ])('are one transaction that nft accepts, with %s', (_, settings, entries, load) => {
     const nft = openNftables()
     const text = createPodRules(settings).load(entries, load)
-    // The kernel checks the rules but never applies them: the last command must fail.
+    // The last command must fail, so the kernel checks the rules but never applies them.
     expect(() => nft.run(`${text}\ndelete table inet boxyard_absent`)).toThrow(/boxyard_absent|No such file/)
     nft.close()
   })

@@ -5,15 +5,15 @@ import type { PodChange } from '../../../agent/lib/kube/watch.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-/** A cluster that holds the pods of one maker, and tells of each change at once. */
+/** A cluster that holds the pods of one maker, and reports each change at once. */
 class Cluster {
   readonly pods = new Map<string, Pod>()
   readonly calls: string[] = []
   readonly #listeners = new Set<(pod: Pod, change: PodChange) => void>()
-  /** Changes each pod that is made, as scheduler and kubelet do. */
+  /** Changes each new pod, as the scheduler and kubelet do. */
   onMade = (_pod: Pod): void => undefined
   failure: Error | null = null
-  /** What the maker sees. */
+  /** Pods that the maker sees. */
   view = (): Pod[] => this.list()
   closed: string[] = []
   shared: SharedPods | undefined
@@ -164,7 +164,7 @@ describe('the warm pods of a fleet', () => {
     await shared.choose(SIZE, { closedNodes: [] })
     const [made] = cluster.list()
     const { resourceVersion = '' } = made?.metadata ?? {}
-    // The view of the maker lags behind: a box has the pod by now.
+    // The maker's view lags behind, and by now the pod belongs to a box.
     cluster.view = () => cluster.list().map((pod) => ({ ...pod, metadata: { ...pod.metadata, resourceVersion } }))
     if (made !== undefined) cluster.change(made, {})
     await eventually(() => cluster.calls.filter((call) => call === 'delete').length >= 2, 5)

@@ -195,7 +195,7 @@ describe('limits', () => {
     expect(podResources(limits).requests).toEqual(expected)
   })
 
-  // Forms in which an API server returns these quantities.
+  // Formats in which an API server returns these quantities.
   test.each([
     ['1', '1Gi', { cpus: 1, ramMb: 1024 }],
     ['1k', '16Ti', { cpus: 1000, ramMb: 16_777_216 }],

@@ -48,7 +48,7 @@ describe('an address', () => {
 })
 
 describe('a guarded connection', () => {
-  /** Connects to `reached` for any host name, like a name that has been pointed elsewhere. */
+  /** Connects to `reached` for any host name, as if a name had been pointed elsewhere. */
   const connectorTo = (reached: string) => {
     const asked: string[] = []
     const state = { isDestroyed: false }

@@ -12,7 +12,7 @@ const FORK: ForkRecord = { boxId: 'box_f', root: 'sub_f', mounts: [] }
 const box = boxRecord({ id: 'box_a' })
 let store: Store
 let starter: RunStarter
-/** Whether each start of the fork made a new identity. */
+/** For each start of the fork, whether it made a new identity. */
 let made: boolean[]
 /** Runs at the next start of the fork. */
 let onStart: () => Promise<void>

@@ -7,7 +7,7 @@ import type { Store } from '../../../agent/ports/store/store.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { ran, serviceRecord } from '../../helpers/services/records.ts'
 
-// The end of its process comes to the agent after that of the box.
+// The agent learns of the end of the process after the end of the box.
 test.each([
   ['running', 'running'],
   ['stopped', 'stopped'],

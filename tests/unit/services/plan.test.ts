@@ -77,7 +77,7 @@ describe('planService', () => {
   })
 })
 
-/** Returns the observed state in which `runs` exist, by version. */
+/** Returns the observed state with these `runs`, by version. */
 function versionsWorld(
   record: ServiceRecord,
   runs: Partial<Record<'active' | 'preview' | 'previous' | 'retired', ObservedRun>>,

@@ -10,10 +10,10 @@ const MOST_COST = 6
 const PER_SECOND = 20
 const STEP_MS = 10
 
-/** What a look costs, by project. */
+/** Cost of a probe, by project. */
 const anyCosts = fc.array(fc.integer({ min: 1, max: MOST_COST }), { minLength: KEYS.length, maxLength: KEYS.length })
 
-/** Looks at services of projects, some of which end before they have begun. */
+/** Probes services of projects. Some services end before their probe begins. */
 const anyLooks = fc.array(
   fc.record({
     project: fc.constantFrom(...KEYS),
@@ -27,7 +27,7 @@ interface Look {
   project: string
   cost: number
   state: 'waiting' | 'begun' | 'ended'
-  /** Cost of what each other project began while this was the first of its own. */
+  /** Cost of the probes that each other project began while this probe was the first of its own project. */
   passedBy: Map<string, number>
 }
 
@@ -96,7 +96,10 @@ test('no more looks begin than the rate gives, all of them do, and each project 
   await check(property, 60)
 })
 
-/** Notes what begins; what began since any time, but for the last of it, is no more than a second's, and what came since. */
+/**
+ * Records a probe that begins. Checks that since any time, except for the last probe, no more has begun than a second's rate and the rate
+ * since then.
+ */
 function expectRate(begun: { at: number; cost: number }[], next: { at: number; cost: number }): void {
   begun.push(next)
   let cost = -next.cost
@@ -107,7 +110,7 @@ function expectRate(begun: { at: number; cost: number }[], next: { at: number; c
   }
 }
 
-// A look waits until its project has earned what it costs, one for each round; so does each other.
+// A probe waits until its project has earned its cost. Each project earns one per round.
 function passBy(first: Look | undefined, { project, cost }: Look): void {
   if (first === undefined) return
   const passed = (first.passedBy.get(project) ?? 0) + cost
@@ -115,7 +118,7 @@ function passBy(first: Look | undefined, { project, cost }: Look): void {
   assert.ok(passed <= first.cost + MOST_COST, `${project} passed ${first.project} for ${passed} of ${first.cost}`)
 }
 
-/** Notes by how much each project is ahead of another while both wait: by no more than two of the dearest looks. */
+/** Records how far each project is ahead of another while both wait. The lead is at most twice the largest cost. */
 function expectEqualParts(leads: Map<string, number>, { project, cost }: Look, waiting: ReadonlySet<string>): void {
   for (const key of leads.keys()) if (!key.split(' ').every((each) => waiting.has(each))) leads.delete(key)
   if (!waiting.has(project)) return

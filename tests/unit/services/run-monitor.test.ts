@@ -7,7 +7,7 @@ import { runningService } from '../../helpers/services/records.ts'
 
 const END = { exitCode: 0, signal: null, outOfMemory: false, timedOut: false, endedAt: 1 }
 
-/** Monitors a service whose probes have `answers`; resolves when all are given. */
+/** Monitors a service whose probes have `answers`. Resolves after the last answer. */
 async function monitored(probe: Readiness['probe'], answers: (string | null)[]) {
   const ended = Promise.withResolvers<DetachedEnd | null>()
   const exec = { execId: 'exe_a', boxId: 'box_a', ended: ended.promise } as DetachedExec

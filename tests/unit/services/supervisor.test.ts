@@ -12,7 +12,7 @@ const BOX = 'box_a'
 let store: Store
 let supervisor: ServiceSupervisor
 let probed: PromiseWithResolvers<string | null>
-/** Names of services whose records were read, and of those that were started. */
+/** Names of services whose records were read, and names of started services. */
 let reads: string[]
 let started: string[]
 

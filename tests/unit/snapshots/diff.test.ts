@@ -6,7 +6,7 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 const REFUSED = new ServiceError('internal', 'The storage refused the operation; the reason is logged.')
 const QUERY = { max_results: 10, to: 'b' }
 
-/** A box with the snapshots a and b, in a pool with the given `changes`; `events` logs its calls. */
+/** Opens a box with the snapshots a and b, in a pool with the given `changes`. `events` records its calls. */
 function openLab(changes: (lab: Lab) => unknown) {
   const lab: Lab = { box: boxRecord(), snapshots: new Set(['a', 'b']), events: [] }
   const { compare } = createSnapshotDiff({

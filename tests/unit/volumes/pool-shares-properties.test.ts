@@ -11,10 +11,10 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 const GIB = 1024 ** 3
 const POOL = 100 * GIB
 const RESERVE_PERCENT = 10
-/** The quota of each project, by its record. */
+/** Recorded quota of each project. */
 const RECORDED = 90 * GIB
 
-/** What each project wants to keep until a check, in GiB. */
+/** GiB that each project wants to use before a check. */
 const anyWrites = fc.array(fc.array(fc.nat({ max: 60 }), { minLength: KEYS.length, maxLength: KEYS.length }), {
   minLength: 1,
   maxLength: 8,
@@ -42,13 +42,13 @@ test('of a pool that is nearly full the projects that keep more than the reserve
     const deps = { filesystem, accounts, bounds, clock, logger: silentLogger, reservePercent: RESERVE_PERCENT } as never
     const shares = startPoolShares(deps)
     const look = async (): Promise<void> => {
-      // Long enough that no fast writer is expected to go on.
+      // Long enough that no fast writer is expected to continue.
       advance(1e9)
       await shares.check()
     }
     await bounds.recover()
     for (const write of writes) {
-      // Grows up to the bound, or shrinks, but never fills more than the pool. A change of a quota lifts nobody's hold.
+      // Grows up to the limit, or shrinks, but never fills more than the pool. A changed quota lifts no hold.
       for (const [index, project] of KEYS.entries()) {
         const [wanted, now] = [(write[index] ?? 0) * GIB, used.get(project) ?? 0]
         if ((write[index] ?? 0) % 3 === 0) await bounds.apply(project)

@@ -3,7 +3,7 @@ import { retryWhileBusy } from '../../../agent/core/volumes/retry-while-busy.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 
-/** A clock that each sleep advances; it records the sleeps. */
+/** A clock that each sleep advances. It records the sleeps. */
 function movingClock(): Clock & { slept: number[] } {
   let now = 0
   const slept: number[] = []

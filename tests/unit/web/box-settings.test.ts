@@ -5,7 +5,7 @@ import { changesOfForm, valuesBefore } from '../../../web/src/pages/box/box-sett
 const CONFIG = { cpus: 1, ram_mb: 256, storage_gb: 1, network_mbps: null, disk_mbps: null, disk_iops: null }
 const KEY = '-----BEGIN KEY-----\nabc\n'
 
-/** A box as the API returns it, as far as settings need it. */
+/** A box as the API returns it, with only the fields that settings need. */
 function boxWith(changes: Record<string, unknown> = {}): Box {
   return {
     config: CONFIG,
@@ -16,7 +16,7 @@ function boxWith(changes: Record<string, unknown> = {}): Box {
   } as unknown as Box
 }
 
-/** The form as it shows `boxWith()`, with other texts in some fields. */
+/** The form for `boxWith()`, with other texts in some fields. */
 function formWith(texts: Record<string, string> = {}, wake = false): Parameters<typeof changesOfForm>[0] {
   const shown = { cpus: '1', ram_mb: '256', storage_gb: '1', env: 'A=1', tags: 'team=a', idle_minutes: '10' }
   const fields = { network_mbps: '', disk_mbps: '', disk_iops: '', ...shown, ...texts }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import headless from '@xterm/headless'
 import { setCellWidths } from '../../../web/src/terminal/cell-widths.ts'
 
-/** Returns how many cells a terminal takes for a text. */
+/** Returns the number of cells that a terminal uses for a text. */
 async function cellsOf(text: string): Promise<number> {
   const terminal = new headless.Terminal({ allowProposedApi: true, cols: 80, rows: 5 })
   setCellWidths(terminal)

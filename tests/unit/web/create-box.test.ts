@@ -4,7 +4,7 @@ import { suggestedName } from '../../../web/src/pages/boxes/suggested-name.ts'
 import { shortcutOf } from '../../../web/src/shell/shortcut-keys.ts'
 import { toneOf } from '../../../web/src/ui/words.ts'
 
-/** Returns what a form holds; fields that are not named are empty. */
+/** Returns the values of a form. Unnamed fields are empty. */
 const formOf = (values: Record<string, string>) => ({
   text: (name: string): string => values[name] ?? '',
   has: (name: string): boolean => name in values,

@@ -8,7 +8,7 @@ const MINUTE = 60_000
 const eventAt = (at: number, id: string): BoxyardEvent =>
   ({ id, ts: new Date(at).toISOString(), type: 'box.created', project: 'yard', resource: '', data: {} }) as BoxyardEvent
 
-/** Makes a service with events so many ms ago, which tells 1,000 at once; counts its answers. */
+/** Makes a service with events of these ages in ms, which returns 1,000 at once. Counts its answers. */
 function serviceOf(ages: readonly number[]): { read: EventReader; count(): number } {
   const all = ages.toSorted((a, b) => b - a).map((age, index) => eventAt(NOW - age, `evt_${index}`))
   let answers = 0

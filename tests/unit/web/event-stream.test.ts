@@ -28,7 +28,7 @@ test.each(['\n', '\r\n', '\r'])('line ends of %j are taken wherever the bytes ar
   const text = ['id: 7', 'data: a', '', 'event: problem', 'data: b', 'data: c', '', '', 'data: d', '', ''].join(end)
   const expected = await read(text.replaceAll(end, '\n'))
   expect(expected.map(({ data }) => data)).toEqual(['a', 'b\nc', 'd'])
-  // A lone CR at the end may be half of a line end: its message comes with what follows.
+  // A single CR at the end can be half of a line end. Its message arrives with the next piece.
   for (let at = 1; at < text.length; at++) {
     const messages = await read(text.slice(0, at), text.slice(at), end === '\r' ? ':' : '')
     expect(messages).toEqual(expected)

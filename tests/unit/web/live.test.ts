@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { LiveListener } from '../../../web/src/api/live.ts'
 import { definePageGlobals } from '../../helpers/web/page-globals.ts'
 
-// A front that carries no streams, as a function: it leads the stream of events elsewhere, which the browser does not follow.
+// Imitates a front that cannot carry streams, such as a function. It redirects the event stream, and the browser does not follow.
 const { fetch: fetchOfNode, Request: RequestOfNode } = globalThis
 const ORIGIN = 'http://front.test'
 
-/** A request of a page, to which paths are enough. */
+/** A page's request, which accepts paths without an origin. */
 class PageRequest extends RequestOfNode {
   constructor(target: string | URL | Request, init?: RequestInit) {
     super(typeof target === 'string' ? new URL(target, ORIGIN) : target, init)
@@ -27,7 +27,7 @@ afterAll(() => {
 
 const eventOf = (id: string): BoxyardEvent => ({ id, type: 'box.running', resource: `/v1/${id}` }) as BoxyardEvent
 
-/** Serves lists of events by the cursor that they are asked with; null: it is no longer known. */
+/** Serves a list of events for each cursor. Null means that the service no longer knows the cursor. */
 function serveLists(lists: Record<string, { events: BoxyardEvent[]; has_more: boolean; next_cursor: string } | null>) {
   globalThis.fetch = (given) => {
     const { url, headers } = given as Request
@@ -47,7 +47,7 @@ function serveLists(lists: Record<string, { events: BoxyardEvent[]; has_more: bo
   }
 }
 
-/** Follows until a cursor is told; returns all that was told, in order. */
+/** Follows events until it reports the cursor `last`. Returns all reports in order. */
 async function follow(since: string, last: string): Promise<unknown[]> {
   const told: unknown[] = []
   const stop = new AbortController()

@@ -61,7 +61,7 @@ test('where nothing was read for a while there is a gap, and none between points
       .map((point) => point.at - START)
   expect(gaps(at(0, 2), at(2, 2), at(12, 2), at(42, 2), at(44, 2))).toEqual([27])
   expect(gaps(at(0, 60), at(60, 60), at(125, 60), at(300, 60))).toEqual([212.5])
-  // The first reading of a page after what the service has kept.
+  // The page's first reading, after the points that the service kept.
   expect(gaps(at(0, 60), at(59, 2), at(61, 2))).toEqual([])
   expect(withGaps([])).toEqual([])
 })

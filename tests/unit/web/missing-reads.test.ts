@@ -11,7 +11,7 @@ afterEach(() => {
 const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } })
 const cache = queries.getQueryCache()
 
-/** Reads what cannot be reached, and waits until that has failed. */
+/** Reads from an unreachable service, and waits until the read has failed. */
 async function read(name: string): Promise<void> {
   const queryFn = () => Promise.reject(new Error('away'))
   const observer = new QueryObserver(queries, { queryKey: [name], queryFn })

@@ -150,7 +150,7 @@ describe('the pages of the console', () => {
       /\blocation\.(href|hash|search) *=[^=]|location\.(assign|replace)\(|window\.open\(|(?<!const )\blocation *= /
     expect(found(ways)).toEqual([
       "api/open-tab.ts: if (address !== null) window.open(address, '_blank', 'noopener,noreferrer')",
-      // Empty, and led to what `webAddress` has checked.
+      // The tab opens empty and then goes to an address that `webAddress` has checked.
       "api/open-tab.ts: const tab = window.open('', '_blank')",
       'api/open-tab.ts: else tab?.location.replace(address)',
     ])

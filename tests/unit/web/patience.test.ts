@@ -10,7 +10,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-/** Waits for the next pause, and returns how long it was. */
+/** Waits for the next pause, and returns its length. */
 async function nextMs(pauses: Pauses): Promise<number> {
   const begun = Date.now()
   const over = pauses.wait(new AbortController().signal)

@@ -15,7 +15,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-/** Watches a peer that answers as `answer` does. */
+/** Watches a peer that responds with `answer`. */
 function watched(answer: () => Promise<void>, record = new PingRecord()) {
   const told = { pings: 0, silences: 0, heard: 0 }
   const leave = new AbortController()

@@ -10,14 +10,14 @@ import { definePageGlobals } from '../../helpers/web/page-globals.ts'
 
 type Queries = ReturnType<typeof createQueryClient>
 
-/** A request whose answer is held, with the state of the yard at the time when it came. */
+/** A request whose answer is held, with the yard's state at its arrival. */
 interface Held {
   path: string
   response: ServerResponse
   answer(): void
 }
 
-/** What the service has: name to status. */
+/** The service's boxes, from name to status. */
 const yard = new Map<string, string>()
 const paths: string[] = []
 const held: Held[] = []
@@ -68,7 +68,7 @@ function stateOf(path: string): [number, unknown] {
   return box ? [200, box] : [404, { code: 'box_not_found', detail: 'gone', status: 404 }]
 }
 
-/** Changes the yard as the service does: what it is, then the event. */
+/** Changes the yard as the service does: first the state, then the event. */
 function become(name: string, status: string | null): void {
   if (status === null) yard.delete(name)
   else yard.set(name, status)
@@ -79,7 +79,7 @@ const shownBox = (): string | undefined => queries.getQueryData(boxQuery(ONE).qu
 const shownList = (): string[] | undefined =>
   queries.getQueryData(boxesQuery.queryKey)?.map(({ name, status }) => `${name} ${status}`)
 const count = (path: string): number => paths.filter((each) => each === path).length
-/** Shows a query as a page does, and waits until it has been read. */
+/** Shows a query as a page does, and waits for its first read. */
 async function show(options: { queryKey: readonly unknown[] }): Promise<() => void> {
   const observer = new QueryObserver(queries, options)
   const hide = observer.subscribe(() => undefined)
@@ -121,7 +121,7 @@ describe('an event', () => {
       ?.fetch()
     await eventually(() => held.length === 1, 1)
     become('one', 'stopped')
-    // The first is never answered.
+    // The first read never gets an answer.
     await eventually(() => shownBox() === 'stopped', 1)
   })
 

@@ -45,7 +45,7 @@ describe('the form of a service', () => {
       env: kept.env,
       readiness: { command: ['sh', '-c', 'x\ny'] },
     })
-    // As a browser sends them.
+    // The format that a browser sends.
     const lines = { ...sent, command: shown.command.replaceAll('\n', '\r\n'), env: shown.env.replaceAll('\n', '\r\n') }
     expect(specOfForm(formOf(lines), kept)).toMatchObject({ command: kept.command, env: kept.env })
     const edited = { ...sent, command: "sh -c 'c\r\nd'" }

@@ -7,7 +7,7 @@ const file = (name: string, content = 'text'): { path: string; file: File } => (
   file: new File([content], name),
 })
 
-/** A queue whose sends end as told, and how often it has been idle. */
+/** A queue whose uploads use `send`, and how often it has been idle. */
 function queueOf(send: SendUpload) {
   const idle = { count: 0 }
   return { queue: createUploadQueue(send, () => void idle.count++), idle }
