@@ -38,7 +38,7 @@ const path = () => join(dataDir, 'admin.token')
 const inFile = () => readFileSync(path(), 'utf8').trim()
 const renew = () => renewAdminToken({ dataDir, keys, tokens, clock })
 
-/** Checks a token as the dispatch does. */
+/** Checks a token as the request dispatch does. */
 async function use(token: string): Promise<TokenClaims> {
   const claims = await createTokenVerifier({ keys: () => keys.tokens(), now: () => now })(token)
   await tokens.checkAlive(claims.jti)

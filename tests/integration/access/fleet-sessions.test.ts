@@ -17,7 +17,7 @@ import { CALLER } from '../../helpers/caller.ts'
 import type { TableTokens } from '../../helpers/fleet/table-tokens.ts'
 import { permutationsOf } from '../../helpers/permutations.ts'
 
-// Sessions of the web console: a token each, which stands for the one that it was begun with.
+// Sessions of the web console. Each is a token that acts for the token that it was created with.
 let lab: TokenLab
 
 beforeEach(() => {
@@ -36,7 +36,7 @@ async function callerOf({ store }: TokenCell, id: string): Promise<Caller> {
 
 const outcomesAt = (cell: TokenCell, ids: readonly string[]) => Promise.all(ids.map((id) => outcomeAt(cell, id)))
 
-/** Begins a session at one cell, and mints in it at another. */
+/** Begins a session at one cell, and creates a token in it at another. */
 async function begin(aa: TokenCell, bb: TokenCell) {
   const parent = await issueAt(aa)
   const session = (await aa.tokens.beginSession(await callerOf(aa, parent), HOUR_MS)).record.id
@@ -125,7 +125,7 @@ describe('in whatever order a cell hears of the revocation of a session', () => 
       { session: newId('tok', 3), created: newId('tok', 2), last: newId('tok', 1) },
       newId('tok', 4),
     ]
-    // Each begins an account of its own, as those do that operators mint.
+    // Each begins its own account, as tokens that operators create do.
     const tokens: Record<string, FleetToken> = {
       session: fleetToken(ids.session, { createdBy: parent, isSession: true }),
       created: fleetToken(ids.created, { createdBy: parent, session: ids.session, cell: 'cc' }),

@@ -195,7 +195,7 @@ describe('what has ended', () => {
     expect(await kept(aa, start)).toEqual([expiring, lasting, dead])
     expect(await kept(bb, lab.now)).toEqual([expiring, lasting, dead])
     expect(await kept(aa, lab.now)).toEqual([lasting])
-    // It never expires, so that a cell that comes back after years must hear of it.
+    // The token never expires, so even a cell that returns after years must learn of its revocation.
     expect([...lab.table.revocations.keys()]).toEqual([dead])
     const theirs = await issueAt(bb, null, lab.now + 1_000)
     expect(await kept(aa, lab.now + DAY)).toEqual([lasting, theirs])

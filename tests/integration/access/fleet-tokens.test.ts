@@ -119,13 +119,13 @@ describe('a token', () => {
 })
 
 describe('in whatever order a cell hears of them', () => {
-  // The first of a chain is revoked while the last is minted.
+  // The first token of a chain is revoked while the last one is created.
   const names = ['top', 'middle', 'last', 'revocation'] as const
   test.each(permutationsOf(names).map((order) => [order.join(', '), order] as const))('%s', async (_, order) => {
     const bb = await lab.open('bb')
     const ids = { top: newId('tok', 3), middle: newId('tok', 2), last: newId('tok', 1) }
     const { root } = { root: newId('tok', 4) }
-    // Each begins an account of its own, as those do that operators mint.
+    // Each begins its own account, as tokens that operators create do.
     const tokens: Record<string, FleetToken> = {
       top: fleetToken(ids.top, { root }),
       middle: fleetToken(ids.middle, { createdBy: ids.top, cell: 'cc' }),

@@ -28,14 +28,14 @@ afterAll(async () => {
 })
 
 interface History {
-  /** Adds what an account leaves behind, by a number that is not used twice. */
+  /** Adds an entry of an account, under a number that no other entry has. */
   add(account: string, number: number): Promise<unknown>
-  /** Cuts the history down to what ten of them take. */
+  /** Cuts the history down to the space of ten entries. */
   bound(): Promise<void>
   isKept(account: string, number: number): Promise<boolean>
 }
 
-/** Every history: of what is kept those who have most lose the oldest. `kind` is what the uses of an account have in common. */
+/** Histories that evict the oldest entries of the accounts with the most entries. `kind` is what the account's uses have in common. */
 const HISTORIES: Record<NamesWith<'evict_oldest'>, (kind: 'box' | 'project' | 'token') => History> = {
   orphaned_commands: (kind) => {
     const shares = { running: createFairShares(100), activity: createBoxActivity() }
@@ -65,7 +65,7 @@ const HISTORIES: Record<NamesWith<'evict_oldest'>, (kind: 'box' | 'project' | 't
     const gone = new Set<string>()
     const bounds = { ofToken: 3, inAll: 10 }
     return {
-      // Each token has minted the next, and has one session.
+      // Each token has created the next one, and has one session.
       add: async (root, number) => {
         const tokenId = `tok_session_${number}`
         const scope = { name: 'n', projects: ['demo'], permissions: ['read' as const], keyId: null, createdBy: null }
@@ -125,7 +125,7 @@ const HISTORIES: Record<NamesWith<'evict_oldest'>, (kind: 'box' | 'project' | 't
   }),
 }
 
-// A command that has ended, whose streams a process that it left running keeps open.
+// Returns a command that has exited. A process that it left behind keeps its streams open.
 function endedExec(id: string, closed: Set<string>): LiveExec {
   const { promise: released, resolve } = Promise.withResolvers<void>()
   const release = (): void => {

@@ -15,14 +15,14 @@ beforeAll(async () => {
   await lab.make('data')
   target = join(lab.scratch, 'backups')
   mkdirSync(target)
-  // In place of tar, one that never ends.
+  // Replaces tar with a program that never ends.
   mkdirSync(join(lab.scratch, 'bin'))
   writeFileSync(join(lab.scratch, 'bin/tar'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 })
 })
 
 afterAll(() => lab.remove())
 
-/** Starts a backup that waits for its tar, and returns it. */
+/** Starts a backup that waits for its tar, and returns the process. */
 async function startBackup() {
   const [program = '', ...args] = agentCommand(['admin', 'backup', target])
   const env = {

@@ -18,7 +18,7 @@ import { createDeploymentLab, type DeploymentLab } from '../../helpers/access/ma
 
 let lab: DeploymentLab
 let archive: string
-/** The archive's directory, unpacked anew for each test. */
+/** Contents of the archive, unpacked again for each test. */
 let unpacked: string
 let target: string
 let count = 0
@@ -43,7 +43,7 @@ const restore = (path: string) => runRestoreCommand(lab.depsOf(target), [path])
 const inTarget = (...names: string[]) => join(lab.scratch, target, ...names)
 const unpackedFile = (name: string) => join(unpacked, 'boxyard-backup', name)
 
-/** Packs what `unpacked` holds, with further arguments of tar, and returns the path. */
+/** Packs `unpacked` with these options of tar, and returns the archive's path. */
 function pack(...options: string[]): string {
   const path = join(lab.scratch, `packed-${count}.tar.gz`)
   execFileSync('tar', ['-czf', path, '-C', unpacked, ...options, 'boxyard-backup'])
@@ -61,7 +61,7 @@ test.each(['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal'])(
 )
 
 test('a log of another database would change the restored one', async () => {
-  // Why the test above matters: SQLite applies any sound log that stands beside a file.
+  // Shows why the test above matters: SQLite applies any valid log beside a database file.
   const [one, other] = ['one', 'other'].map((name) => join(lab.scratch, `${name}.db`)) as [string, string]
   const first = new DatabaseSync(one)
   first.exec('PRAGMA journal_mode = WAL; CREATE TABLE foreign_table (a); INSERT INTO foreign_table VALUES (1)')

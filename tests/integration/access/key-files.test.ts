@@ -81,7 +81,7 @@ describe('key files', () => {
     expect(keys.backups().keys).toEqual([own, ...theirs.keys])
     writeFileSync(path, JSON.stringify({ keys: [{ id: 'k-1', secret: 'short' }] }))
     expect(() => trustBackupKeys(dataDir, path)).toThrow('has a key that is not well-formed, at index 0')
-    // A fleet's keys come first, and what this one verifies stays.
+    // The keys of a fleet come first. The keys with which this host verifies stay.
     const fleet = { ...readKeys(dataDir), backups: createBackupKeys(), generation: 3 }
     expect(replaceKeys(dataDir, fleet)).toBe(false)
     expect(readKeys(dataDir).backups.keys).toEqual([...fleet.backups.keys, own, ...theirs.keys])
@@ -101,7 +101,7 @@ describe('key files', () => {
     expect(readKeys(dataDir)).toEqual(newer)
     const channelAt = statSync(join(dataDir, 'keys/channel.json')).mtimeMs
     expect(replaceKeys(dataDir, { ...changedKeys(newer, 'token', 'drop-old'), generation: 8 })).toBe(true)
-    // By its time the doctor knows when the channel key was rotated.
+    // The doctor reads from the file's time when the channel key was rotated.
     expect(statSync(join(dataDir, 'keys/channel.json')).mtimeMs).toBe(channelAt)
   })
 

@@ -49,14 +49,14 @@ const MIB = 1024 ** 2
 const ATTEMPTS_MAX = 20_000
 const clock = { now: () => 0, sleep: () => new Promise<void>(() => undefined) }
 
-/** Who takes something: a box of a project, by a token minted with `root`. */
+/** A user that takes something: a box of a project, with a token of the root token `root`. */
 interface User {
   box: string
   project: string
   root: string
 }
 
-/** A fresh thing to share: how much of it there is, and an attempt to take one more, which resolves with false if it is refused. */
+/** A new shared resource: its total, and an attempt to take one more. The attempt resolves with false if it is refused. */
 interface Shared {
   total: number
   take(user: User, attempt: number): Promise<boolean> | boolean
@@ -91,7 +91,7 @@ function accountsIn(user: User): string[] {
   return [`box ${user.box}`, ...callerOf(user).accounts]
 }
 
-/** Everything in the list whose accounts must leave as much as they hold. A missing one does not compile. */
+/** Resources of which an account must leave free at least as much as it holds. A missing one does not compile. */
 const AT_MOST_FREE: Record<NamesWith<'at_most_free'>, () => Shared | Promise<Shared>> = {
   tickets: () => {
     const tickets = createTickets({ clock })
@@ -107,7 +107,7 @@ const AT_MOST_FREE: Record<NamesWith<'at_most_free'>, () => Shared | Promise<Sha
     const feed = createEventFeed({ ...cells, store, clock, actorContext: { current: () => null } })
     return {
       total: LIMITS.event_streams_at_once,
-      // Streams and reads that wait.
+      // Alternates between streams and waiting reads.
       take: (user, attempt) => {
         const caller = callerOf(user, attempt)
         if (attempt % 2 === 0) return isUnderWay(feed.follow(caller, user.project, {}))
@@ -191,7 +191,7 @@ function rated(total: number, take: (account: string) => boolean): Shared {
   return { total, take: (user, attempt) => take(rateAccountOf(callerOf(user, attempt), user.project)) }
 }
 
-/** Everything that each account has a bound of its own of. */
+/** Resources with a separate limit for each account. */
 const PER_ACCOUNT: Record<NamesWith<'per_account'>, () => Shared> = {
   requests: () => {
     const limit = createRateLimit({ perSecond: LIMITS.requests_per_second, burst: LIMITS.requests_burst, clock })
@@ -211,7 +211,7 @@ const PER_ACCOUNT: Record<NamesWith<'per_account'>, () => Shared> = {
     const minted = new Map<string, Caller>()
     return {
       total: LIMITS.tokens_per_root,
-      // Each mints with the token that was minted last.
+      // Creates each token with the one created last.
       take: async (user, attempt) => {
         const caller = minted.get(user.root) ?? callerOf(user)
         const body = { name: `n${attempt}`, projects: ['demo'], permissions: ['read' as const] }
@@ -231,7 +231,7 @@ async function takeAll({ take }: Shared, userOf: (attempt: number) => User): Pro
   throw new Error('nothing was ever refused')
 }
 
-/** A user who shares only what `kind` names with the others of the attack. */
+/** A user that shares only `kind` with the other attackers. */
 function attackerOf(kind: 'box' | 'project' | 'token', attempt: number): User {
   const others = { box: `web-${attempt}`, project: `p-${attempt}`, root: `tok_${attempt}` }
   if (kind === 'token') return { ...others, root: 'tok_attacker' }

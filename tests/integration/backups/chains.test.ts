@@ -15,7 +15,7 @@ const HOW = { ifMatch: null, idempotencyKey: null }
 let service: BackupService
 /** Content of each backup, by id. */
 let held: Map<string, string>
-/** Called before an object is read, to verify or to restore it. */
+/** Runs before an object is read, to verify or restore it. */
 let onRead: (phase: Phase, name: string) => void | Promise<void>
 type Phase = 'verifying' | 'receiving'
 
@@ -53,7 +53,7 @@ const remove = (id: string): Promise<void> => service.parts.backups.remove(vol, 
 const idOf = ({ id }: { id: string }): string => id
 const directories = (): string[] => [...new Set(objectsIn(service.folder).map((name) => name.split('/').at(-2) ?? ''))]
 
-/** Checks that every listed backup, or each of `ids`, restores to its content, and that the store lists the same. */
+/** Checks that every listed backup, or each of `ids`, restores to its content, and that the store lists the same backups. */
 async function expectWhole(ids?: readonly (string | undefined)[]): Promise<void> {
   await eventually(async () => {
     const stored = await service.parts.catalog.list('demo')
@@ -81,7 +81,7 @@ describe('a chain of backups', () => {
     }
     const ends = [INCREMENTS_MAX, INCREMENTS_MAX + 1, INCREMENTS_MAX + 3].map((index) => made[index]?.id)
     await expectWhole(ends)
-    // The first chain can be deleted as a whole.
+    // The whole first chain can be deleted.
     for (const { id } of made.slice(0, INCREMENTS_MAX + 1)) await remove(id)
     await eventually(() => directories().length === 3, 5)
     await expectWhole()
@@ -99,7 +99,7 @@ describe('a chain of backups', () => {
     const fourth = await back('four')
     expect([fourth.parent, fourth.depth]).toEqual([null, 0])
     expect((await back('five')).parent?.id).toBe(fourth.id)
-    // The replaced data has the origin from before that restore, so its next backup is full.
+    // The replaced data still has its origin from before that restore, so its next backup is full.
     const [automatic] = (await service.volumes.snapshots.list(vol, { max_results: 10 })).states.filter(({ record }) =>
       record.comment?.includes(`backup:${first.id}`),
     )
@@ -148,14 +148,14 @@ describe('a schedule', () => {
 
   afterEach(() => ending())
 
-  /** Advances the clock and waits until the scheduler has looked. */
+  /** Advances the clock, and waits until the scheduler has checked. */
   async function pass(ms: number): Promise<void> {
     const before = service.sleeps()
     service.advance(ms)
     await eventually(() => service.sleeps() > before, 2)
   }
 
-  /** Lets the schedule make its next backup. */
+  /** Waits until the schedule has made its next backup. */
   async function next(content: string): Promise<BackupRecord> {
     const before = new Set((await listed()).map(idOf))
     await service.write('vol', content)
@@ -195,7 +195,7 @@ describe('a schedule', () => {
     for (let index = 0; index < 6; index++) made.push(await next(`content ${index}`))
     await eventually(async () => (await listed()).length === 4, 5)
     expect((await listed()).map(idOf)).toEqual([asked.id, ...made.slice(-3).map(idOf)])
-    // The whole chain stays for the backups that build on it.
+    // The whole chain stays because newer backups build on it.
     expect(directories()).toHaveLength(8)
     await expectWhole()
   })

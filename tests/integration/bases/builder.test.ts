@@ -30,7 +30,7 @@ afterAll(async () => {
   fs.rmSync(directory, { recursive: true, force: true })
 })
 
-/** Builds a base into a new subvolume; returns its path and the progress messages. */
+/** Builds a base into a new subvolume. Returns its path and the progress messages. */
 async function build(name: string, signal = new AbortController().signal): Promise<{ root: string; told: string[] }> {
   const told: string[] = []
   await pool.create(`bas_${name}`, 'demo')
@@ -39,7 +39,7 @@ async function build(name: string, signal = new AbortController().signal): Promi
   return { root, told }
 }
 
-/** Runs a command as root in the base and returns its output. */
+/** Runs a command as root in the base, and returns its output. */
 async function runIn(root: string, shell: string): Promise<string> {
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
   const { stdout } = await runOk('/usr/sbin/chroot', [root, '/bin/sh', '-c', shell], { env })
@@ -60,7 +60,7 @@ function expectMountPoints(root: string): void {
 }
 
 function expectNoDevicesOrMounts(root: string): void {
-  // find, because a recursive readdir of Node follows links such as /var/run out of the root.
+  // Uses find, because Node's recursive readdir follows links such as /var/run out of the root.
   const found = execFileSync('find', [root, '(', '-type', 'b', '-o', '-type', 'c', '-o', '-type', 's', ')'])
   expect(found.toString()).toBe('')
   expect(fs.readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(root)

@@ -10,7 +10,7 @@ let parent: ChildProcess
 let pid: string
 
 beforeEach(async () => {
-  // The shell becomes a sleep that reaps no child.
+  // The shell replaces itself with a sleep, which reaps no child.
   const script = 'unshare --user sleep 600 & echo $!; exec sleep 600'
   parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer]

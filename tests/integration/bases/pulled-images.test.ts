@@ -32,7 +32,7 @@ afterAll(async () => {
   await lab.close()
 })
 
-/** Pulls the image from a scripted registry and unpacks it, as the service does. */
+/** Pulls the image from a scripted registry, and unpacks it as the service does. */
 async function make(
   what: { image: ImageLayout; top: LayoutDescriptor },
   script?: Script,
@@ -148,12 +148,12 @@ test('an aborted pull ends at once, at any wait', async () => {
 
 test('a layer that unpacks to more than there is room for ends there, and the pool is as it was', async () => {
   const bomb = newImage()
-  // Repeats at a distance that the packer sees and btrfs compression does not.
+  // Repeats at a distance that zstd sees and btrfs compression does not.
   const block = randomBytes(1024 ** 2)
   const body = Buffer.alloc(700 * 1024 ** 2)
   for (let at = 0; at < body.length; at += block.length) {
     block.copy(body, at)
-    // Less than 100 times the input, beyond which it would not be unpacked at all.
+    // Stays below 100 times the input. The service would not unpack more than that.
     randomBytes(20 * 1024).copy(body, at)
   }
   const packed = zstdCompressSync(tarOf([{ name: 'bin/sh' }, { name: 'bomb', body }]))
@@ -185,7 +185,7 @@ test('a layer without room is not downloaded to its end, and the pool is as it w
   expect(sent).toBeLessThan(600)
   await lab.pool.destroy('tmp_it')
   await eventually(async () => (await lab.pool.capacity()).availableBytes > before - 32 * 1024 ** 2)
-  // btrfs gives back the space of metadata later than that of data.
+  // btrfs frees the space of metadata later than the space of data.
   await eventually(() => lab.pool.create('tmp_it', 'demo').then(() => true, isFull))
   await lab.pool.destroy('tmp_it')
   expect((await make({ image, top })).report.refused).toEqual([])

@@ -85,7 +85,7 @@ test('paths leading out and special files are left out, and nothing outside is t
     ]),
   )
   expect(fs.readdirSync(outside)).toEqual([])
-  // The link is there, but leads only within the box.
+  // The link exists but leads only within the box.
   expect(fs.readdirSync(at('.')).sort()).toEqual(['bin', 'fine', 'out'])
   expect(made).toMatchObject({ entries: 3, refusedCount: 8 })
 })

@@ -13,14 +13,14 @@ const BOX = 'box_nest'
 const OWNER = 1_234_567
 
 describe('the cgroup of version 2 that a box with nesting divides', () => {
-  // A mount of its own: a host with version 1 has the hierarchy, too, without controllers, and workers cover its mount.
+  // Mounts its own hierarchy. A host with version 1 also has one, without controllers, but workers cover that mount.
   const root = mkdtempSync(join(tmpdir(), 'boxyard-cgroup-'))
   const main = `${root}/boxyard/${INSTANCE}/${BOX}`
   const all = { pids: root, memory: root, cpu: root, cpuacct: root, cpuset: root, blkio: root, execs: root }
   const paths = createCgroupPaths({ version: 2, ...all }, INSTANCE, '')
   const started: ChildProcess[] = []
 
-  /** Starts a process and moves it into a cgroup. */
+  /** Starts a process, and moves it into a cgroup. */
   const startIn = async (path: string): Promise<number> => {
     const child = spawn('sleep', ['600'], { stdio: 'ignore' })
     await once(child, 'spawn')

@@ -55,7 +55,7 @@ describe('root of a box with its capabilities', () => {
         { name: 'setsockopt', args: [3, at, name, words(1), 4] },
       ])
     expect(await set(level, option)).toBe(EPERM)
-    // The kernel reads 32 bits of both numbers.
+    // The kernel reads only 32 bits of both numbers.
     expect(await set(BigInt(level) | (1n << 40n), option)).toBe(EPERM)
     expect(await set(level, BigInt(option) | (1n << 40n))).toBe(EPERM)
   })

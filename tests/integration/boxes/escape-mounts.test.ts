@@ -73,7 +73,7 @@ describe('a hostile box with data mounts', () => {
     const links = ['/', '/else', '/proc', away, '../../../../../..', '/swap/a', '/dev/shm', '/proc/1/root']
     for (const [index, link] of links.entries()) await run(spec.id, `ln -s ${link} /swap/${index}`)
     const swaps = Array.from({ length: 800 }, (__, index): Syscall => {
-      // Swaps each link twice, so that the directory returns.
+      // Swaps each link twice, so that the directory returns to its place.
       const link = `/swap/${(index >> 1) % links.length}`
       return { name: RENAMEAT2, args: [AT_FDCWD, '/swap/a', AT_FDCWD, link, RENAME_EXCHANGE] }
     })
@@ -103,7 +103,7 @@ describe('a hostile box with data mounts', () => {
     await volumes.dropBox(spec.id)
   })
 
-  // Attaches, and returns where the mount appeared before its detach, or "refused".
+  // Attaches, and returns the place of the mount before its detach, or "refused".
   const tryAttach = async (boxId: string, path: string): Promise<string> => {
     try {
       await volumes.lab.runtime.attach(boxId, { source, path, readOnly: false })
@@ -143,7 +143,7 @@ describe('a hostile box with data mounts', () => {
       expect(await storm).toMatchObject({ code: 'box_not_running' })
       await volumes.lab.runtime.stop(spec.id, { graceMs: 0 })
     }
-    // Identifies this test's pool: concurrent tests have volumes of the same name.
+    // Identifies this test's pool. Concurrent tests have volumes with the same name.
     const pool = mountTable().find((line) => line.split(' ')[4] === dirname(source))
     const device = pool?.split(' - ')[1]?.split(' ')[1]
     expect(device).toMatch(/^\/dev\/loop\d+$/)

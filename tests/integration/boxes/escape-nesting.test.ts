@@ -11,7 +11,7 @@ const [EPERM, EACCES, EINVAL, ENOSYS] = [1, 13, 22, 38]
 const AT_FDCWD = -100
 const [AF_INET, AF_NETLINK, SOCK_RAW, SOCK_PACKET, SOCK_CLOEXEC] = [2, 16, 3, 10, 0o2000000]
 const NETLINK = { route: 0, xfrm: 6, netfilter: 12, rdma: 20, crypto: 21 }
-/** Allowed with nesting. */
+/** System calls that nesting allows. */
 const MOUNTING = new Set(['mount', 'umount2', 'pivot_root', 'open_tree', 'move_mount', 'mount_setattr', 'fsopen'])
 const OF_MOUNTS = new Set([...MOUNTING, 'fspick', 'fsconfig', 'fsmount', 'sethostname'])
 const KEYRINGS = new Set(['keyctl', 'add_key', 'request_key'])
@@ -126,7 +126,7 @@ describe('a hostile box with nesting', () => {
       'mount -t tmpfs none /mnt; mknod /mnt/vda b 254 0',
       'unshare -Ur mknod /tmp/v b 254 0',
     ])
-    // As a base of a hostile project may hold it.
+    // A base of a hostile project can contain this device.
     execFileSync('mknod', ['-m', '666', `${rootPath}/tmp/full`, 'c', '1', '7'])
     execFileSync('mknod', ['-m', '666', `${volumes.pool.path('vol_write')}/full`, 'c', '1', '7'])
     await run('mkdir -p /o/u /o/w /o/m /b')
@@ -223,7 +223,7 @@ describe('a hostile box with nesting', () => {
     const tried = `n=0; for f in $(find /c ${writes.join(' -o ')}); do n=$((n+1)); case $f in /c/two/cgroup.procs|*/two/*/*) continue;; esac; (echo 1 >$f) 2>/dev/null && echo $f; done; echo $n tried`
     expect((await run(tried)).stdout).toMatch(/^[1-9]\d* tried\n$/)
     await failsAll(['mkdir /c/memory/more', 'mkdir /c/devices/more', 'unshare -C mkdir /c/pids/more'])
-    // What nested namespaces use counts for the box.
+    // Memory of nested namespaces counts for the box.
     const hog = 'unshare -Urmpf --mount-proc sh -c "head -c 400m /dev/zero | tail -c 390m | wc -c"'
     expect((await run(hog)).stdout).not.toMatch(/^\d{9}/)
   })
@@ -232,10 +232,10 @@ describe('a hostile box with nesting', () => {
     const path = '/proc/sys/user/max_net_namespaces'
     expect((await run(`cat ${path}`)).stdout).toBe(`${NAMESPACES_MAX.net}\n`)
     await failsAll([`echo 100000 >${path}`])
-    // A nested namespace may set bounds of its own, which count within those above.
+    // A nested namespace can set its own limits, which count within the limits above.
     const deep = `unshare -Ur sh -c 'echo 100000 >${path}; i=0; while unshare -n true && [ $i -lt 3 ]; do i=$((i+1)); done; echo $i'`
     expect((await run(deep)).stdout).toBe('3\n')
-    // The network namespace of the box is one of them.
+    // The box's own network namespace counts as one.
     const more = NAMESPACES_MAX.net - 1
     const many = `for i in $(seq ${NAMESPACES_MAX.net + 8}); do unshare -n sleep 60 >/dev/null 2>&1 & done; i=0; while [ $(ps | grep -c "[s]leep 60$") -lt ${more} ] && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.1; done; sleep 0.5; ps | grep -c "[s]leep 60$"; killall sleep`
     const count = Number((await run(many)).stdout)
@@ -251,6 +251,6 @@ describe('a hostile box with nesting', () => {
   })
 })
 
-/** Settings of a namespace of the box itself: its network, IPC, host name, pids and bounds that nested namespaces set. */
+/** Settings of the box's own namespaces: network, IPC, host name, pids, and limits that nested namespaces set. */
 const OWN_SETTINGS =
   /^\/p\/sys\/(net\/|fs\/mqueue\/|kernel\/(hostname|domainname|msg|sem|shm|ns_last_pid|pid_max|auto_msgmni))/

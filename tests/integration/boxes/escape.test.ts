@@ -81,7 +81,7 @@ describe('a box as its root', () => {
 
   test.each(Object.entries(BTRFS_IOCTLS))('has no btrfs control %s', async (_, request) => {
     expect(await call([{ name: 'ioctl', args: [0, request, words(0)] }])).toBe(EPERM)
-    // The kernel reads 32 bits of the number: a filter comparing all 64 would miss this.
+    // The kernel reads only 32 bits of the number, so a filter that compares all 64 bits would miss this.
     expect(await call([{ name: 'ioctl', args: [0, BigInt(request) | (1n << 40n), words(0)] }])).toBe(EPERM)
   })
 
@@ -103,7 +103,7 @@ describe('a box as its root', () => {
   test('gains nothing by system calls of another architecture', async () => {
     if (process.arch !== 'x64') return
     const compat = { compat: true }
-    // A kernel without 32-bit calls kills the program; others apply the filter.
+    // A kernel without 32-bit calls kills the program. Other kernels apply the filter.
     const refused = [EPERM, 'SIGSEGV']
     expect([0, 'SIGSEGV']).toContain(await call([{ name: 'getpid' }], compat))
     expect(refused).toContain(await call([{ name: 'unshare', args: [NAMESPACES.user] }], compat))

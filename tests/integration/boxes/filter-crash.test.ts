@@ -5,7 +5,9 @@ import { buildCompileConfig } from '../../../agent/drivers/host/oci-spec.ts'
 import { buildSeccompProfile } from '../../../agent/drivers/host/seccomp-profile.ts'
 import { openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 
-/** Does the first step of compiling a filter, as an agent that is killed before the next. Returns the pid of what it leaves. */
+/**
+ * Does the first step of compiling a filter, like an agent that is killed before the second step. Returns the pid of the process it leaves.
+ */
 function createFilterContainer(workDir: string): number {
   mkdirSync(`${workDir}/root`, { recursive: true, mode: 0o700 })
   writeFileSync(`${workDir}/root/init`, '', { mode: 0o755 })

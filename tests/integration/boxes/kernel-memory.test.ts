@@ -29,7 +29,7 @@ describe('memory of the kernel that a hostile box makes it take', () => {
     await end()
     expect(held).toBeGreaterThan(8)
     expect(held).toBeLessThan(RAM_MB)
-    // Version 2 has no limit of its own for sockets: they count as memory of the box.
+    // cgroup version 2 has no separate limit for sockets, which count as memory of the box.
     const limit = (): number => Number(readFileSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1), 'utf8'))
     if (existsSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1))) {
       expect(limit()).toBe(32 * MIB)

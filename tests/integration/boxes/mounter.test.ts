@@ -35,7 +35,7 @@ describe('the thread that mounts', () => {
     const init = await initOf(volumes.lab, 'box_main')
     const before = { fds: count('fd'), threads: count('task'), mounts: mountTable(init) }
     for (let round = 0; round < ROUNDS; round++) await cycle()
-    // Allows for the slots that the network prepares meanwhile.
+    // Allows for the slots that the network prepares in the background.
     expect(count('fd')).toBeLessThan(before.fds + ROUNDS / 10)
     expect(count('task')).toBeLessThan(before.threads + ROUNDS / 10)
     expect(mountTable().filter((line) => line.includes('vol_main'))).toEqual([])
@@ -47,7 +47,7 @@ describe('the thread that mounts', () => {
     writeFileSync(path, 'host')
     let isDone = false
     let reads = 0
-    // Goes on until there were enough reads meanwhile, which share the processors with it.
+    // Runs until there were enough concurrent reads, which compete for the same CPUs.
     const storm = (async () => {
       for (let round = 0; round < ROUNDS || reads <= ROUNDS; round++) await cycle()
       isDone = true
@@ -76,7 +76,7 @@ describe('the thread that mounts', () => {
       mounter.run({ act: 'locate', namespaceFd: openSync(`/proc/${pid}/ns/mnt`, 'r'), path: '/proc' })
     expect(await locate()).toMatchObject({ end: 'taken' })
     const threads = readdirSync('/proc/self/task').length
-    // Puts another file in the place of the descriptor by which a thread returns home.
+    // Opens another file at the descriptor that a thread uses to return to its own namespace.
     const taken = Number(home)
     closeSync(taken)
     const fillers: number[] = []

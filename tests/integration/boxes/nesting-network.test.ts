@@ -56,7 +56,7 @@ describe('the network of a hostile box with nesting', () => {
     ]
     const outcome = await liar(claims.join(' && '))
     expect([outcome.exitCode, outcome.stderr]).toEqual([0, ''])
-    // As root of the box can by netlink; the ip of busybox wants a packet socket for it, which the box does not get.
+    // The root user of the box can do this over netlink. The ip of busybox wants a packet socket for it, which the box does not get.
     const { networkNamespace, userNamespace } = places.liar
     const inBox = ['nsenter', `--user=${userNamespace}`, `--net=${networkNamespace}`, 'ip', 'link', 'set', 'eth0'].join(
       ' ',

@@ -27,7 +27,7 @@ describe('a box with nesting', () => {
   const attach = (id: string, changes = {}) =>
     volumes.lab.runtime.attach(id, { source, path: '/data', readOnly: false, ...changes })
   const detach = (id: string) => volumes.lab.runtime.detach(id, source)
-  /** Starts a command that goes on until its input ends, and waits for its first line. */
+  /** Starts a command that runs until its input ends, and waits for its first line. */
   const begin = async (id: string, script: string, user: string | null = null): Promise<RunningExec> => {
     const command = ['/bin/sh', '-c', script]
     const running = await volumes.lab.runtime.exec(id, { command, cwd: '/', environment: {}, user })
@@ -42,7 +42,7 @@ describe('a box with nesting', () => {
     running.stdout.resume()
     await running.exited
   }
-  /** A container as a runtime makes it: namespaces, and an overlay as its root. */
+  /** Makes a container as a runtime does, with namespaces and an overlay as its root. */
   const container = (id: string) =>
     begin(
       id,
@@ -62,7 +62,7 @@ describe('a box with nesting', () => {
     await detach('box_life')
     expect((await run('box_life', 'ls /data')).stdout).toBe('')
     await attach('box_life')
-    // As after a kill of the agent: what ran outside of the shim ends, and the box goes on.
+    // Imitates a kill of the agent. Processes outside of the shim end, and the box keeps running.
     const init = await initOf(lab, 'box_life')
     await lab.reopen()
     for (const stream of [running.stdin, running.stdout]) stream.destroy()
@@ -77,7 +77,7 @@ describe('a box with nesting', () => {
 
   test('gives up a volume that a user’s containers follow, and not one that they hold', async () => {
     await start('box_users')
-    // As the namespaces of rootless containers, which stay while nothing runs in them.
+    // Imitates the namespaces of rootless containers, which stay even if nothing runs in them.
     const follower = await begin('box_users', "exec unshare -Urm sh -c 'echo up; read line'", 'app')
     await attach('box_users')
     const holder = await begin(
@@ -134,9 +134,9 @@ describe('a box with nesting', () => {
     const { runtime } = volumes.lab
     await start('box_wild')
     await attach('box_wild', { readOnly: true })
-    // More mounts than are read, a false terminal, and another root for all, init included.
+    // More mounts than the agent reads, a false terminal, and another root for all processes, init included.
     await run('box_wild', 'mkdir /n; mount -t tmpfs none /n; mount --make-private /n')
-    // Each doubles their number.
+    // Each line doubles the number of mounts.
     await run('box_wild', 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do mkdir /n/$i; mount --rbind /n /n/$i; done')
     const begun = performance.now()
     expect((await runtime.mounts('box_wild')).map(({ path }) => path)).toEqual(['/data'])

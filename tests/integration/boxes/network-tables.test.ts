@@ -9,7 +9,7 @@ import { initOf } from '../../helpers/volumes/lab.ts'
 const UNSHARE = process.arch === 'arm64' ? 97 : 272
 const CLONE_NEWNET = 0x4000_0000
 
-/** Perl that sends to `count` addresses, `perSocket` of them by one socket. */
+/** Perl that sends to `count` addresses, `perSocket` of them from one socket. */
 const sendTo = (count: number, perSocket: number): string => `
   use Socket;
   for my $n (0 .. ${count - 1}) {
@@ -17,10 +17,10 @@ const sendTo = (count: number, perSocket: number): string => `
     our $s; send($s, 'x', 0x40, sockaddr_in(9, pack('CCCC', 10, 1 + ($n >> 16), ($n >> 8) & 255, $n & 255)));
   }`
 
-/** More than a box may have, and far from all that the host may have. */
+/** More than a box may have, and far below the limit of the host. */
 const NEIGHBOURS = Math.floor(readTables().neighboursMax / 4) + 150
 
-/** Makes neighbours that nobody answers for, in a namespace of its own; `last` ends it. The kernel asks for each for a minute. */
+/** Perl that adds neighbours that never answer, in a new namespace, and then runs `last`. The kernel asks for each for a minute. */
 const neighbours = (last: string): string => `
   syscall(${UNSHARE}, ${CLONE_NEWNET}) == 0 or die $!;
   system('ip link set lo up && ip link add v0 type veth && ip link set v0 up && ip link set veth0 up && ip addr add 10.0.0.1/8 dev v0') == 0 or die;

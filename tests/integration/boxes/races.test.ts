@@ -50,7 +50,7 @@ describe('a runtime under races and load', () => {
   })
 
   test('a background process that forks without end is moved among the processes of the box', async () => {
-    // Enough for the zombies of a slow machine: a fork that fails would be the last.
+    // Enough for the zombies of a slow machine. A failed fork would be the last one.
     const spec = lab.spec('box_forks', { pidsMax: 1024 })
     await lab.runtime.start(spec)
     writeFileSync(`${spec.rootPath}/tmp/spin`, '#!/bin/sh\n/tmp/spin &\n', { mode: 0o755 })
@@ -77,7 +77,7 @@ describe('a runtime under races and load', () => {
     freeze(true)
     let ended = 0
     const hanging = Array.from({ length: 12 }, () => execute(lab.runtime, loud.id, ['true']).finally(() => ended++))
-    // No timer can end a turn meanwhile.
+    // No timer can end a turn between these calls.
     for (let i = 0; i < 50; i++) await Promise.resolve()
     expect(execCgroups(lab, loud.id).length).toBeLessThanOrEqual(4)
     for (let i = 0; i < 5; i++) expect((await execute(lab.runtime, quiet.id, ['echo', 'hi'])).stdout).toBe('hi\n')
@@ -104,7 +104,7 @@ describe('a runtime under races and load', () => {
     await hog.signal('SIGKILL')
     for (const stream of [hog.stdin, hog.stdout, hog.stderr]) stream.destroy()
     expect((await all).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
-    // Much less than the commands took, whose starts wait for the processor time of the box.
+    // Much less than the duration of the commands, whose starts wait for the box's CPU time.
     expect(Math.max(...waits)).toBeLessThan(Math.max(150, (performance.now() - startedAt) / 4))
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
@@ -146,7 +146,7 @@ function boxProcesses(lab: OciLab, boxId: string): number {
     .split('\n').length
 }
 
-/** Lists the children of this process whose user is a box's, zombies included. */
+/** Lists children of this process that run as a box's user, zombies included. */
 function boxChildren(): string[] {
   const pids = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
   return pids.filter((pid) => {

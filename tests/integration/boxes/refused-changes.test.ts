@@ -175,7 +175,7 @@ async function makeBox(name: string, power: 'running' | 'stopped'): Promise<BoxR
   return stopped
 }
 
-/** Attaches the volume to a box, which raises its version. */
+/** Attaches the volume to a box, which increases the volume's version. */
 async function attachSomewhere(name: string): Promise<void> {
   const volume = await store.volumes.get('demo', name)
   if (volume === null) throw new Error('no volume')

@@ -217,7 +217,7 @@ describe('events', () => {
 
 describe('nftables', () => {
   test('commands run in this network namespace, and an error has the reason', () => {
-    // Runs in its own network namespace, so that the host's rules stay untouched.
+    // Runs in its own network namespace, which leaves the host's rules untouched.
     const library = path.resolve('agent/lib/syscalls/nftables.ts')
     const script = `
       import { openNftables } from ${JSON.stringify(library)}

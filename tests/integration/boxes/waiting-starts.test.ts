@@ -18,11 +18,11 @@ import { silentMeter } from '../../helpers/silent-meter.ts'
 let directory: string
 let store: Store
 let reconciler: Reconciler
-/** Ids of the boxes that run since an earlier process. */
+/** Ids of boxes that have run since an earlier process. */
 let adopted: string[]
 /** Starts of new boxes. */
 let firstStarts: string[]
-/** Lets the start end that waits for a place. */
+/** Ends the start that waits for a slot. */
 let place: () => void
 
 beforeEach(() => {

@@ -82,7 +82,7 @@ describe('an answer to a session', () => {
     const old = ['accept: text/html']
     for (const how of [['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: document'], old]) {
       const { status, headers } = await get(SHUT, session, ...how)
-      // No browser keeps pages of another status than 200 in memory.
+      // No browser keeps pages with a status other than 200 in memory.
       expect(status).toBe(how === old ? 200 : 203)
       expect(headers.match(/cache-control: .*[^\r]/g)).toEqual(['cache-control: no-store'])
       expect(headers.match(/cross-origin.*[^\r]/g)).toEqual([`${isolation}`, `${opener}same-origin-allow-popups`])

@@ -62,7 +62,7 @@ test.each([
     for (const cells of [sideOf('127.0.0.1', false), sideOf('::1', true)]) {
       const file = at('edge.cfg')
       writeFileSync(file, configWith({ ...changed, certificates, cells }))
-      // It fails, and says why, unless all of it is understood.
+      // HAProxy fails with a reason if it does not understand every line.
       execFileSync('haproxy', ['-c', '-f', file], { stdio: 'pipe' })
     }
   },

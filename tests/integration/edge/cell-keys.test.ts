@@ -43,7 +43,7 @@ test('keys of the channel are replaced without a refused request', async () => {
     await lab.open({ routes: lab === owner ? [owner.route(HOST, box)] : [] })
     if (lab === front) await front.edge.lead(led)
   }
-  // Each of them may be the first to have the new key.
+  // The front or the owner can be the first to have the new key.
   frontKeys = [...next, ...keys]
   await restart(front)
   expect((await ask()).status).toBe(200)

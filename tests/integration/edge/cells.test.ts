@@ -25,7 +25,7 @@ let box: Upstream
 
 const ask = (request: Partial<LedRequest> = {}) => askLed({ port: front.edge.port, ...request })
 
-/** Asks for the box over TLS, at a port of this host. */
+/** Sends a request for the box over TLS, to a port of this host. */
 function sayTls(options: { port: number; cert?: Buffer; key?: Buffer }): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ host: '127.0.0.1', rejectUnauthorized: false, ...options })
@@ -125,7 +125,7 @@ describe.each(['plain', 'mutual TLS'])('two cells, %s between them', (between) =
     const signIn = { host: 'sign-in.localhost', path: `/?host=${HOST}&target=%2F` }
     expect(JSON.parse((await ask(signIn)).text)).toMatchObject({ page: signIn.path, client: CLIENT })
     expect(front.asked[1]).toMatchObject({ host: HOST, isOwn: true })
-    // What names no host of another cell is answered here.
+    // This edge answers requests for hosts that no other cell has.
     const served = (await owner.edge.metrics()).served?.connections.total
     for (const path of ['/', '/?host=%0a%0a', `/?host=${encodeURIComponent('a\nforward 1.2.3.4:5/x|y|public')}`])
       expect((await ask({ host: 'sign-in.localhost', path })).status).toBe(200)
@@ -171,7 +171,7 @@ describe.each(['plain', 'mutual TLS'])('two cells, %s between them', (between) =
     await ask()
     const before = (await owner.edge.metrics()).served?.connections.total ?? 0
     for (let round = 0; round < 20; round++) expect((await ask()).status).toBe(200)
-    // HAProxy keeps some for each of its threads.
+    // HAProxy keeps a few connections for each of its threads.
     expect((await owner.edge.metrics()).served?.connections.total).toBeLessThan(before + 10)
   })
 

@@ -50,7 +50,7 @@ beforeEach(async () => {
 })
 afterEach(() => void client.socket.destroy())
 
-/** Sends one more request on the connection and returns its status. */
+/** Sends another request on the connection, and returns its status. */
 async function ask(host: string, authorization: string | null, ...headers: string[]): Promise<number> {
   const before = client.heard().length
   const lines = [`host: ${host}`, ...(authorization === null ? [] : [`authorization: ${authorization}`]), ...headers]

@@ -179,7 +179,7 @@ describe('a session, which a browser sends by itself', () => {
     ],
     ['of an old browser with no Origin to tell', false, ['origin: null', 'accept: text/html']],
   ])('takes a read %s: %s', async (_whose, passes, headers) => {
-    // That of a page, which no browser keeps.
+    // Pages get 203, which no browser keeps.
     const status = headers.includes('sec-fetch-mode: navigate') ? 203 : 200
     for (const method of ['GET', 'HEAD', 'OPTIONS']) expect(await ask(method, ...headers)).toBe(passes ? status : 403)
     expect(shut.seen).toHaveLength(passes ? 3 : 0)

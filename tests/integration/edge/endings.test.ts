@@ -33,7 +33,7 @@ const session = (value: string): Headers => ({
 
 type Headers = Record<string, string>
 
-/** Something open at an edge. */
+/** An open request or stream at an edge. */
 interface Opened {
   hasEnded(): boolean
   close(): void
@@ -70,7 +70,7 @@ function open(one: EdgeLab): Promise<unknown> {
   return one.open({ routes, grants: grants() })
 }
 
-/** Begins an answer, but for `/silent`, and ends none. */
+/** Begins an answer, except for `/silent`, and never ends it. */
 function neverEnding(incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.resume()
   if (incoming.url === '/silent') return
@@ -92,7 +92,7 @@ async function openSocket(headers: Headers, { host = HOST, at = lab }: Where = {
   return end
 }
 
-/** Sends a request; resolves once it has reached the box. */
+/** Sends a request, and resolves once it has reached the box. */
 async function openRequest(headers: Headers, path = '/', { host = HOST, at = lab }: Where = {}): Promise<Opened> {
   const upstream = host === PUBLIC ? free : box
   const before = upstream.seen.length
@@ -201,7 +201,7 @@ test.each(['directly', 'through the agent'])(
   },
 )
 
-/** Opens an event stream at an edge. Resolves once it is answered. */
+/** Opens an event stream at an edge, and resolves once it is answered. */
 async function openEvents(headers: Headers, at: EdgeLab): Promise<Opened> {
   const all = { host: HOST, accept: 'text/event-stream', ...headers }
   const outgoing = request({ host: '127.0.0.1', port: at.edge.port, headers: all })

@@ -14,7 +14,7 @@ let fallback: FallbackServer
 let held = 0
 let server: Server
 let port: number
-/** What the server on loopback does with each connection. */
+/** Handles each connection to the server on loopback. */
 let act: (socket: Socket) => void
 const open = new Set<Socket>()
 
@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Hands over a request to `127.9.3.1`, where nothing listens, as HAProxy does; resolves once the server on loopback has it. */
+/** Hands over a request to `127.9.3.1` as HAProxy does. Nothing listens there. Resolves once the server on loopback has the request. */
 async function begin(head: string[], body = Buffer.alloc(0)): Promise<Socket> {
   const header = Buffer.from('0d0a0d0a000d0a515549540a2111000c7f0000017f09030100010000', 'hex')
   header.writeUInt16BE(port, 26)
@@ -62,7 +62,7 @@ async function begin(head: string[], body = Buffer.alloc(0)): Promise<Socket> {
   return socket
 }
 
-/** Until the request holds nothing more, and then the server, which may have kept its side open, nothing either. */
+/** Waits until the request holds nothing. Then closes the server's sockets, which it can have kept open, and waits for their end. */
 async function over(): Promise<void> {
   const connectionsOf = () => new Promise((resolve) => fallback.server.getConnections((_, count) => resolve(count)))
   await eventually(async () => held === 0 && (await connectionsOf()) === 0)

@@ -25,12 +25,12 @@ afterAll(async () => {
   await lab.close()
 })
 
-/** Leads the host to a port at an address of its own. */
+/** Routes the host to a port at another address. */
 async function lead(to: { address: string; port: number }, rest: { auth?: 'token' } = {}): Promise<void> {
   await lab.edge.change({ set: [lab.route(HOST, to, rest)] })
 }
 
-/** Leads the host to an address where nothing listens, of a box that has that port at its loopback. */
+/** Routes the host to an address where nothing listens. Its box has the port on loopback. */
 async function leadToLoopback(port: number, rest: { auth?: 'token' } = {}): Promise<string> {
   const address = `127.9.0.${++lastAddress}`
   lab.loopback.set(`${address}:${port}`, port)
@@ -123,7 +123,7 @@ describe('a server on the loopback of a box', () => {
     socket.write(`GET /large HTTP/1.1\r\nhost: ${HOST}\r\nconnection: close\r\n\r\n`)
     await eventually(() => open > 0)
     await new Promise((resolve) => setTimeout(resolve, 300))
-    // Sockets and buffers between hold less than all of it.
+    // Sockets and buffers in between hold only part of it.
     expect(open).toBe(1)
     let size = 0
     socket.on('data', (piece: Buffer) => (size += piece.length))
@@ -164,7 +164,7 @@ describe('a server on the loopback of a box', () => {
     await eventually(async () => (await lab.edge.use()).get('box_1')?.open === 0)
   })
 
-  /** Sends a request whose answer begins and does not end. */
+  /** Sends a request whose answer begins and never ends. */
   async function begin(path: string): Promise<Socket> {
     const socket = connect(lab.edge.port, '127.0.0.1')
     socket.on('error', () => undefined)
@@ -222,7 +222,7 @@ describe('each cause has its own words', () => {
     await (where === 'own' ? lead({ address, port }) : leadToLoopback(port))
     for (const method of ['GET', 'DELETE']) {
       const answer = await ask(method)
-      // What is not safe is not sent again to find out.
+      // The edge does not repeat unsafe requests to find out.
       const words = where === 'own' && method === 'DELETE' ? 'Send a GET request to see which.' : 'speaks only HTTP/2'
       expect([answer.status, detailOf(answer)]).toEqual([502, expect.stringContaining(words)])
     }
@@ -275,7 +275,7 @@ describe('each cause has its own words', () => {
 
   test('only a refused connection leads to loopback', async () => {
     const { port } = await odd((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), '127.0.0.1')
-    // Nobody can connect to an address of all hosts.
+    // No process can connect to a broadcast address.
     const address = '127.255.255.255'
     lab.loopback.set(`${address}:${port}`, port)
     await lead({ address, port })

@@ -26,7 +26,7 @@ let port: number
 let seen: IncomingHttpHeaders[]
 const ends: (() => unknown)[] = []
 
-/** Frames a message as gRPC does: not compressed, its length, its bytes. */
+/** Frames a message as gRPC does: a flag for no compression, the length, the bytes. */
 function framed(text: string): Buffer {
   const body = Buffer.from(text)
   const head = Buffer.alloc(5)
@@ -34,7 +34,7 @@ function framed(text: string): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** A method of gRPC that answers each message at once, and ends with the status in trailers. */
+/** A gRPC method that answers each message at once, and ends with the status in trailers. */
 function echo(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
   seen.push(headers)
   stream.on('error', () => undefined)
@@ -83,7 +83,7 @@ interface Called {
   body: Buffer
 }
 
-/** Calls a method with messages, each after the answer to the one before. */
+/** Calls a method with messages. Sends each message after the answer to the last one. */
 async function call(to: 'plain' | 'TLS', path: string, messages: string[], host = HOST): Promise<Called> {
   const scheme = to === 'plain' ? 'http' : 'https'
   const { edge } = to === 'plain' ? lab : secure

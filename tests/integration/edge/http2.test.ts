@@ -18,7 +18,7 @@ import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpe
 import { eventually } from '../../helpers/eventually.ts'
 
 const TOKEN = `${TOKEN_PREFIX}payload.signature`
-/** Two siblings that share a certificate and an address, so that browsers use one connection for both. */
+/** Two siblings with the same certificate and address, so browsers use one connection for both. */
 const OPEN = 'a.example.test'
 const SHUT = 'b.a.example.test'
 const BEARER: RawHeader = ['authorization', `Bearer ${TOKEN}`]
@@ -55,7 +55,7 @@ beforeEach(() => {
 const head = (host: string, changed: Record<string, string> = {}): RawHeader[] =>
   Object.entries({ ':method': 'GET', ':scheme': 'https', ':authority': host, ':path': '/', ...changed })
 
-/** Sends frames of stream 1; returns the status, or 0 if the edge took none of it. */
+/** Sends frames of stream 1. Returns the status, or 0 if the edge accepted no frame. */
 async function send(...frames: Buffer[]): Promise<number> {
   return (await sendFrames({ port: lab.edge.port, ca: null }, frames)).statuses.get(1) ?? 0
 }
@@ -188,7 +188,7 @@ describe('a WebSocket over HTTP/2', () => {
   test('of a sibling is refused, and of its own page passes', async () => {
     expect(await ask(socket(`https://${OPEN}`))).toBe(403)
     expect(shut.seen).toEqual([])
-    // 400 is what HAProxy makes of an answer that opens none.
+    // HAProxy answers 400 if the upstream's answer opens no socket.
     expect([200, 400]).toContain(await ask(socket(`https://${SHUT}`)))
   })
 })

@@ -17,7 +17,7 @@ let directory: string
 let store: Store
 let time: ReturnType<typeof createFakeTime>
 let activity: BoxActivity
-/** Use counted by the edge; null makes the call fail. */
+/** Use that the edge counted. Null makes the call fail. */
 let use: Map<string, EdgeUse> | null
 /** Runs while the edge drops or sets the routes of a box. */
 let onSettle: () => Promise<void>

@@ -29,7 +29,7 @@ const crowds: CrowdMember[][] = []
 async function openLab(changed: Partial<HaproxyEdgeOptions>): Promise<void> {
   lab = createEdgeLab(changed)
   const box = await lab.startUpstream((incoming, outgoing) => {
-    // A request that names no end is held.
+    // The box never answers `/held`.
     if (incoming.url !== '/held') outgoing.end('x')
   })
   await lab.open({ routes: [lab.route(OPEN, box), lab.route(SHUT, box, { auth: 'token' })] })
@@ -42,7 +42,7 @@ afterEach(async () => {
   if (directory !== '') rmSync(directory, { recursive: true, force: true })
 })
 
-/** Opens 300 connections from an address, each with that text, and waits until the edge has refused what is beyond the bound. */
+/** Opens 300 connections from an address and sends `text` on each. Waits until the edge has refused those over the limit. */
 async function gather(from: string, text: string, most: number): Promise<CrowdMember[]> {
   const members = await openCrowd(lab.edge.port, 300, { from, text })
   crowds.push(members)
@@ -52,7 +52,7 @@ async function gather(from: string, text: string, most: number): Promise<CrowdMe
 
 const stayed = (members: readonly CrowdMember[]): CrowdMember[] => members.filter(({ isClosed }) => !isClosed)
 
-/** Sends the text from an address; resolves with the status of the answer, 0 if there is none. */
+/** Sends the text from an address. Resolves with the status of the answer, or 0 without an answer. */
 async function statusOf(from: string, text: string): Promise<number> {
   const [member] = await openCrowd(lab.edge.port, 1, { from, text })
   await eventually(() => member?.isClosed === true)
@@ -80,7 +80,7 @@ test.each([
   expect(stayed(held).length).toBeGreaterThan(50)
   expect(await statusOf('127.0.0.2', request(OPEN))).toBe(0)
   expect(await statusOf('127.0.0.3', request(OPEN))).toBe(200)
-  // Another one gets no more than is left, and a third is served as well.
+  // Another address gets no more than the rest, and a third one is still served.
   await gather('127.0.0.4', text, 67)
   expect(await statusOf('127.0.0.3', request(OPEN))).toBe(200)
   disperse(held)
@@ -126,7 +126,7 @@ describe('answers of the agent in place of a box', () => {
   const dead = (): string => request(OPEN)
   const forged = { mark: '' }
 
-  /** Leads `OPEN` to a port where nothing listens, and `LOUD` to one whose answers have the header of the agent. */
+  /** Routes `OPEN` to a port where nothing listens, and `LOUD` to one whose answers have the agent's header. */
   async function openDead(): Promise<void> {
     await openLab({ limits: { ...LIMITS, questionsPerSecond: 2 } })
     const loud = await lab.startUpstream((_incoming, outgoing) => {
@@ -239,7 +239,7 @@ test('behind a proxy that is trusted each client is bounded, and the proxy is no
   const refused = (): number => members.filter(({ heard }) => heard.includes(' 429 ')).length
   await eventually(() => refused() >= 45)
   expect(refused()).toBeLessThanOrEqual(60)
-  // The same /64, and another.
+  // An address in the same /64, and one in another /64.
   expect(await statusOf(PROXY, of('2001:db8:1:2::4', request(OPEN)))).toBe(429)
   expect(await statusOf(PROXY, of('2001:db8:1:3::4', request(OPEN)))).toBe(200)
   expect(await statusOf(PROXY, of('192.0.2.1', request(OPEN)))).toBe(200)

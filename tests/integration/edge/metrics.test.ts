@@ -26,7 +26,7 @@ async function served(edge = lab.edge): Promise<EdgeServed> {
   return found
 }
 
-/** Repeats `check` until it holds: the edge counts an answer a moment after the client has it. */
+/** Repeats `check` until it holds. The edge counts an answer shortly after the client receives it. */
 const counted = (check: (found: EdgeServed) => void): Promise<void> =>
   untilSucceeds(async () => check(await served()), COUNTED_MS)
 

@@ -21,7 +21,7 @@ let program: Server
 /** The program's sockets, which a test takes in order. */
 let accepted: Socket[]
 const all = new Set<Socket>()
-/** The agent's side of them. */
+/** The agent's ends of these sockets. */
 let connections: PortConnection[]
 
 beforeEach(async () => {
@@ -67,7 +67,7 @@ async function join(options: Parameters<typeof openStream>[1] = {}): Promise<Joi
 const bytesOf = ({ messages }: StreamClient): Buffer =>
   Buffer.concat(messages.filter((each): each is Buffer => typeof each !== 'string'))
 const textsOf = ({ messages }: StreamClient): string[] => messages.filter((each) => typeof each === 'string')
-/** Reads a socket to its end, and leaves its other direction open. */
+/** Reads a socket to its end, and leaves the other direction open. */
 async function readAll(socket: Socket): Promise<Buffer> {
   const pieces: Buffer[] = []
   socket.on('data', (piece: Buffer) => pieces.push(piece))
@@ -75,7 +75,7 @@ async function readAll(socket: Socket): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Bytes that came to the socket at a local port and were not read yet. */
+/** Returns the number of unread bytes in the receive queue of a local port. */
 function receiveQueueOf(port: number): number {
   const local = port.toString(16).toUpperCase().padStart(4, '0')
   const [, queued] =
@@ -183,7 +183,7 @@ describe('the WebSocket of a port', () => {
     }
     socket.on('drain', fill)
     fill()
-    // What is read makes the kernel widen a queue that may grow.
+    // Reading makes the kernel enlarge a queue that can grow.
     await eventually(() => bytesOf(client).length > 32 * MIB)
     client.socket.pause()
     await eventually(() => connection.stream.isPaused())

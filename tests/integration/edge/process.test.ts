@@ -24,7 +24,7 @@ async function statusOf(host = HOST): Promise<number> {
   return (await lab.ask(['GET / HTTP/1.1', `host: ${host}`])).status
 }
 
-/** Opens a WebSocket through the edge; `echo` sends `text` and returns the reply. */
+/** Opens a WebSocket through the edge. `echo` sends `text`, and returns the reply. */
 async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: string): Promise<string> }> {
   const socket = new WebSocket(`ws://127.0.0.1:${lab.edge.port}/`, { headers: { host } })
   await new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject))
@@ -190,7 +190,7 @@ test('processes of a driver killed in the middle of a start are ended or adopted
   await lab.open({ routes: [lab.route(HOST, shop)] })
   const first = pidsOfEdge(lab.runDir)
   await lab.leave()
-  // A second HAProxy, as a driver starts it to replace the first, which still listens.
+  // Starts a second HAProxy, as a driver does to replace the first one, which still listens.
   const text = readFileSync(`${lab.runDir}/edge/1.cfg`, 'utf8').replaceAll('/1.sock', '/2.sock')
   writeFileSync(`${lab.runDir}/edge/2.cfg`, text)
   const start = ['-D', '-f', `${lab.runDir}/edge/2.cfg`, '-x', `${lab.runDir}/edge/1.sock`]

@@ -20,7 +20,7 @@ const [SECRET, OLD_SECRET] = ['a'.repeat(43), 'b'.repeat(43)]
 let directory: string
 let store: Store
 let publishing: Publishing
-/** TXT records by name; null: domains need no proof. */
+/** TXT records by name. Null means that domains need no proof. */
 let texts: Map<string, string[]> | null
 
 beforeEach(() => {

@@ -24,7 +24,7 @@ let store: Store
 let routes: EdgeRoutes
 let publishing: Publishing
 let claims: DomainClaims
-/** Routes that the edge has, and the number of changes sent to it. */
+/** Routes of the edge, and the number of changes sent to it. */
 let served: Map<string, EdgeRoute>
 let changes: number
 /** Hosts served each time a box was about to gain a domain. */

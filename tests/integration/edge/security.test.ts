@@ -24,7 +24,7 @@ beforeEach(() => {
   lab.asked.length = 0
 })
 
-/** Sends the lines and returns the status of every response. */
+/** Sends the lines, and returns the status of every response. */
 async function statusesOf(...lines: string[]): Promise<number[]> {
   const text = await lab.say(`${lines.join('\r\n')}\r\n\r\n`)
   return [...text.matchAll(/HTTP\/1\.\d (\d+)/g)].map(([, status]) => Number(status))

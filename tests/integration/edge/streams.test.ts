@@ -43,7 +43,7 @@ describe('streams', () => {
     const events = await lab.startUpstream((incoming, outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
       outgoing.write('data: 0\n\n')
-      // Sends each event only when the client's own request for it arrives.
+      // Sends each event only after the client's request for it.
       shop.server.on('request', ({ url }) => void (url === '/next' && outgoing.write('data: 1\n\n')))
       incoming.once('close', () => outgoing.end())
     })
@@ -82,7 +82,7 @@ describe('streams', () => {
           const piece = Buffer.alloc(1024 * 1024, done / 1024 / 1024)
           sent.update(piece)
           if (!upload.write(piece)) await once(upload, 'drain')
-          // Part of the response arrives while the request is still being sent.
+          // Part of the response arrives while the client still sends the request.
           if (done === SIZE / 2) await eventually(() => size > 0)
         }
         upload.end()

@@ -27,7 +27,7 @@ interface Fixture {
   inTurn: Limiter['run']
 }
 
-/** Supervises real processes, whose starts wait for `gate`; `info` returns the pid that the latest reports. */
+/** Supervises real processes, whose starts wait for `gate`. `info` returns the pid that the latest process reports. */
 function supervise({
   gate = Promise.resolve(),
   info = (pid) => pid,

@@ -51,13 +51,13 @@ async function servedName(): Promise<string | undefined> {
   return [name].flat()[0]
 }
 
-/** Sends one HTTP/2 request with these pseudo headers and returns its status. */
+/** Sends one HTTP/2 request with these pseudo headers, and returns its status. */
 async function askHttp2(headers: Record<string, string>): Promise<number> {
   const [status = 0] = await askAllHttp2([headers])
   return status
 }
 
-/** Sends these requests at once over one HTTP/2 connection and returns their statuses. */
+/** Sends these requests at once over one HTTP/2 connection, and returns their statuses. */
 function askAllHttp2(requests: readonly Record<string, string>[]): Promise<number[]> {
   const session = connectHttp2(`https://127.0.0.1:${lab.edge.port}`, { rejectUnauthorized: false })
   const answered = new Promise<number[]>((resolve, reject) => {

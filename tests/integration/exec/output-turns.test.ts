@@ -7,10 +7,13 @@ import { BOX, CAT, deployment, startStreamLab, writePieces } from '../../helpers
 
 const MIB = 1024 ** 2
 const LOUD = 24
-/** The project with `LOUD` writers takes at most so many times what the project with one takes. Without turns it takes `LOUD` times as much. */
+/**
+ * The project with `LOUD` writers may write at most this many times as much as the project with one. Without turns, it writes `LOUD` times
+ * as much.
+ */
 const FAIR = 8
 
-/** Waits until a count has grown by `by`, and returns by what the other has grown meanwhile. */
+/** Waits until the calm count has grown by `by`. Returns the growth of the loud count in that time. */
 async function meanwhile(calm: () => number, loud: () => number, by: number): Promise<number> {
   const [first, loudBefore] = [calm(), loud()]
   await untilTrue(() => calm() >= first + by)
@@ -22,7 +25,7 @@ test('output of many commands of one project that nobody reads leaves another it
   const boxes = ['box_loud', 'box_calm']
   try {
     for (const box of boxes) await lab.runtime.start(lab.spec(box))
-    // So little that a busy machine writes more as well.
+    // Low enough that even a busy machine writes more.
     const unread = { perSecond: 8 * MIB, burst: MIB }
     const outputs = createExecOutputs({ directory: `${lab.home}/run/execs`, keptBytes: MIB, unread })
     const begin = async (project: string): Promise<LiveOutput> => {
@@ -35,7 +38,7 @@ test('output of many commands of one project that nobody reads leaves another it
     const loud = await Promise.all(Array.from({ length: LOUD }, () => begin('loud')))
     const calm = [await begin('calm')]
     const written = (all: LiveOutput[]) => () => all.reduce((sum, each) => sum + each.totals().stdout, 0)
-    // What each may write at once.
+    // Bytes that each project may write at once.
     await untilTrue(() => written(calm)() > 2 * MIB && written(loud)() > 2 * MIB)
     expect((await meanwhile(written(calm), written(loud), 8 * MIB)) / (8 * MIB)).toBeLessThan(FAIR)
   } finally {

@@ -47,7 +47,7 @@ describe('a pipe reader', () => {
     write()
     let taken = (await reader.next()).value?.length ?? 0
     await pause(200)
-    // Read-ahead, the pipe's content, and the piece that waits to be written.
+    // Read-ahead, the pipe's content, and the piece that waits for its write.
     expect(written).toBeLessThanOrEqual(4 + 1 + 1 + 2)
     for (; taken < 64 * MIB; taken += (await reader.next()).value?.length ?? 0) expect(written).toBeGreaterThan(0)
     expect(taken).toBe(64 * MIB)
@@ -60,7 +60,7 @@ describe('a pipe reader', () => {
     const closed = new Promise((resolve) => writer.once('close', resolve))
     writer.write(Buffer.alloc(64 * MIB))
     for await (const piece of reader) if (piece.length > 0) break
-    // The writer gets EPIPE, as nothing reads any more.
+    // The writer gets EPIPE, because nothing reads any longer.
     await closed
   })
 })

@@ -15,7 +15,7 @@ import { type Listener, listen } from '../../helpers/network/listener.ts'
 const BOX = 'box_viewers'
 const REPLAY_BYTES = 256 * 1024
 
-/** Returns the bytes this process holds after garbage collection. */
+/** Returns the bytes that this process holds after garbage collection. */
 function heldHere(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -46,7 +46,7 @@ describe('clients of a session', () => {
 
   afterAll(() => at.close())
 
-  /** Starts a session and resolves once its terminal is raw. */
+  /** Starts a session, and resolves once its terminal is raw. */
   const run = async (shell: string, name = 'main'): Promise<TerminalSession> => {
     const sessionId = newId('ses', Date.now())
     const command = ['/bin/sh', '-c', `stty raw -echo; touch /tmp/${sessionId}; ${shell}`]
@@ -55,7 +55,7 @@ describe('clients of a session', () => {
     await untilTrue(() => at.exists(`/tmp/${sessionId}`))
     return session
   }
-  /** Connects to the shim directly and collects its lines and frames. */
+  /** Connects to the shim directly, and collects its lines and frames. */
   const speak = async ({ sessionId }: TerminalSession): Promise<{ socket: Socket; seen: Listener }> => {
     const socket = connect(shimPaths(`${lab.home}/run`).socket).on('error', () => undefined)
     sockets.push(socket)
@@ -75,7 +75,7 @@ describe('clients of a session', () => {
     const session = await run('seq 1 200000; touch /tmp/told; read A; echo more')
     await untilTrue(() => at.exists('/tmp/told'))
     const viewer = await at.attach(session)
-    // The program has ended its output before the shim has read all of it from the terminal.
+    // The program ends its output before the shim has read all of it from the terminal.
     await untilTrue(() => viewer.seen.text().endsWith('200000\n'))
     const bytes = viewer.seen.bytes()
     expect(bytes.length).toBeGreaterThanOrEqual(REPLAY_BYTES)
@@ -97,7 +97,7 @@ describe('clients of a session', () => {
       const seen = stuck.map(({ stdout }) => listen(stdout))
       await Promise.all(seen.map(({ end }) => end))
       for (const each of seen) expect(each.text()).toMatch(/^1\n2\n3\n[^]*400000\nend\n$/)
-      // With several viewers a slower one may miss output.
+      // With several viewers, a slower one can miss output.
       if (count === 1) expect(seen[0]?.text() === `${numbers(400_000)}end\n`).toBe(true)
       rmSync(`${lab.home}/roots/${BOX}/tmp/written`)
     },
@@ -150,7 +150,7 @@ describe('clients of a session', () => {
     for (const index of [1, 50, 100, 150]) readers[index]?.stdin.write('\n')
     const told = await Promise.all(ends)
     expect(new Set(told.map(({ tail }) => tail))).toEqual(new Set(['300000\nend\n']))
-    // A viewer slower than the then fastest may have missed output.
+    // A viewer can have missed output while another one was faster.
     const whole = numbers(300_000).length + 4
     for (const { bytes } of told) expect(bytes).toBeLessThanOrEqual(whole)
     expect(Math.max(...told.map(({ bytes }) => bytes))).toBeGreaterThan(whole / 2)

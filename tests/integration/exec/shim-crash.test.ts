@@ -43,7 +43,7 @@ test.each([0, 5, 20, 60, 100, 150, 220, 400])(
       }
       expect([await lab.runtime.sessions(BOX), execCgroups(lab, BOX)]).toEqual([[], []])
     } finally {
-      // A shim still about to start would do so after the lab is gone.
+      // A shim that is still starting would outlive the lab.
       const isSettled = (): boolean => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting()
       try {
         await untilTrue(isSettled)
@@ -69,7 +69,10 @@ test('a shim whose instance is removed while it starts ends, and leaves nothing'
   await untilGone(lab)
 })
 
-/** Tells whether a child of this process, which adopts orphans, may become a shim: while it runs `exec` it has no command line. */
+/**
+ * Returns whether a child of this process can still become a shim. This process adopts orphans. A child that runs `exec` has no command
+ * line.
+ */
 function isStarting(): boolean {
   const listed = spawnSync('pgrep', ['--parent', String(process.pid)], { encoding: 'utf8' }).stdout
   return listed.split('\n').some((pid) => {
@@ -78,7 +81,7 @@ function isStarting(): boolean {
   })
 }
 
-/** Returns the name of a process's program; empty if it has ended. */
+/** Returns the name of a process's program, or an empty string if the process has exited. */
 function programOf(pid: string): string {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`))
@@ -87,7 +90,7 @@ function programOf(pid: string): string {
   }
 }
 
-/** Kills an agent while it opens sessions; returns the names of those it had reported open. */
+/** Kills an agent while it opens sessions. Returns the names of the sessions that it had reported open. */
 async function killWhileOpening(delayMs: number): Promise<{ options: OciLabOptions; opened: string[] }> {
   const prepared = await openOciLab()
   await prepared.runtime.start(prepared.spec(BOX))
@@ -117,5 +120,5 @@ async function killWhileOpening(delayMs: number): Promise<{ options: OciLabOptio
 }
 
 const OPENER = new URL('../../fixtures/session-opener.ts', import.meta.url).pathname
-// unshare runs node in its place.
+// unshare replaces itself with node.
 const SHIM_PROGRAMS = new Set(['unshare', basename(process.execPath)])

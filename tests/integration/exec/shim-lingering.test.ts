@@ -5,7 +5,7 @@ import { LINGERING_MAX } from '../../../shared/lingering.ts'
 import { type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 
 const [CALM, LOUD] = ['box_calm', 'box_loud']
-// Writes to the pipes of its command until they are closed, and then says so.
+// Writes to the pipes of its command until they close, and then creates a file.
 const TALKER = '(trap "" PIPE; while echo x; do echo . >>/tmp/beats; sleep 0.05; done; touch /tmp/gone) 2>/dev/null &'
 
 let lab: OciLab

@@ -119,7 +119,7 @@ describe.each([1, 999])('a shim of version %i', (version) => {
   })
 })
 
-// Puts lines for every agent and fields of no known version between the frames.
+// Adds lines for every agent, and fields of no known version, between the frames.
 function serveViewer(socket: Socket, id: number): void {
   writeJsonLine(socket, { type: 'output', execIds: ['exe_old'] })
   writeJsonLine(socket, { type: 'attached', id, terminal: false, colour: 'green' })

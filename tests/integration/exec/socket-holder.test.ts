@@ -70,7 +70,7 @@ test('a holder that cannot make the name leaves nothing, and exits with the reas
   mkdirSync(`${home}/ssh`)
   expect(await exitCode(hold())).toBe(constants.errno.EEXIST)
   rmSync(`${home}/ssh`, { recursive: true })
-  // Longer than an address may be.
+  // Longer than a socket address can be.
   const long = `${home}/${'d'.repeat(120)}`
   expect(await exitCode(hold(long))).toBe(constants.errno.EINVAL)
   expect(existsSync(long)).toBe(false)

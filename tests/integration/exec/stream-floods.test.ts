@@ -5,7 +5,7 @@ import { makeScriptedStream } from '../../helpers/exec/scripted-stream.ts'
 import { BOX, CAT, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
 
 const PONG = Buffer.from([0x8a, 0])
-/** The close of code 1008. */
+/** A close frame with code 1008. */
 const TOO_MANY = Buffer.from([0x88, 2, 0x03, 0xf0])
 const EMPTY = Buffer.from([0x82, 0x80, 0, 0, 0, 0])
 const CALM = CAT.replace(BOX, '/v1/projects/calm/boxes/web')
@@ -15,7 +15,7 @@ afterEach(() => at.close())
 
 const soon = (look: () => boolean): Promise<void> => eventually(look, 5)
 
-/** A frame of a client, with a mask of zeros. */
+/** Returns a client's frame, masked with zeros. */
 function frameOf(channel: number, text: string): Buffer {
   const payload = Buffer.from(text)
   return Buffer.concat([Buffer.from([0x82, 0x80 | (payload.length + 1), 0, 0, 0, 0, channel]), payload])
@@ -56,7 +56,7 @@ describe('tiny messages', () => {
     isOver = true
     raw.destroy()
     expect(read).toBe(digits.join(''))
-    // A turn of ours and one of ws may change places.
+    // A turn of the agent and a turn of ws can change places.
     expect(Math.max(...turns.values())).toBeLessThanOrEqual(2)
   })
 
@@ -88,7 +88,7 @@ describe('tiny messages', () => {
       Buffer.concat([frameOf(4, '{"Width":7,"Height":7}'), frameOf(4, '{"Width":8,"Height":8}'), frameOf(0, 'x')]),
     )
     await new Promise((resolve) => command.stdin.once('data', resolve))
-    // Input is for a terminal of the size that was told before it.
+    // Input applies to the terminal size that was sent before it.
     expect(command.sizes.at(-1)).toEqual({ cols: 8, rows: 8 })
     raw.destroy()
   })
@@ -122,7 +122,7 @@ describe('an account beyond its rate of messages', () => {
     expect(client.status()?.details?.causes[0]?.message).toBe('3')
   })
 
-  /** Opens a raw WebSocket and sends empty messages over it, all at once. */
+  /** Opens a raw WebSocket, and sends `count` empty messages at once. */
   async function flooding(count: number) {
     const raw = await at.shakeHands()
     const command = await at.next()

@@ -44,7 +44,7 @@ describe('a client that reads slowly', () => {
     const isWritten = writePieces(command.stdout, pieces)
     await sleep(700)
     const held = isWritten.soFar()
-    // The rest is in the system's buffers; the next test covers our own.
+    // The rest is in the system's buffers. The next test covers the agent's own.
     expect(held).toBeLessThan(pieces / 2)
     client.socket.resume()
     await isWritten.done
@@ -125,7 +125,7 @@ describe('a client that reads slowly', () => {
 })
 
 describe('output of a terminal', () => {
-  /** More than waits on the way of a terminal's output, with what streams of the test take themselves. */
+  /** More pieces than wait between a terminal and its client, including those in the test's own streams. */
   const FEW_PIECES = 12
 
   test('waits at the command, and not in buffers of the system, while its client does not read', async () => {
@@ -196,7 +196,7 @@ describe('a peer', () => {
     const silent = await at.join(undefined, { autoPong: false })
     await silent.command.left
     expect((await silent.client.closed).code).toBe(1006)
-    // It answers pings, so it stays connected although it is idle.
+    // The client answers pings, so it stays connected although it is idle.
     expect([client.socket.readyState, command.hasLeft()]).toEqual([client.socket.OPEN, false])
     expect(pings).toBeGreaterThanOrEqual(2)
   })

@@ -100,7 +100,7 @@ describe('an invalid upgrade request', () => {
     for (const [index, token] of chain.entries()) await at.join(urlIn(`of-chain-${index}`, 'web'), { token })
     const beyond = `${at.url}${urlIn('of-chain-9', 'web')}`
     expect((await refusedStream(beyond, { token: await mint('tok_4', 'tok_0') })).problem['code']).toBe('rate_limited')
-    // An operator acts for others: the project alone counts.
+    // An operator acts for others, so only the project counts.
     await at.join(urlIn('demo', 'one'))
     expect((await refusedStream(`${at.url}${urlIn('demo', 'two')}`, { token: at.token })).problem['code']).toBe(
       'rate_limited',

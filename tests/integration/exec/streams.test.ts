@@ -41,7 +41,7 @@ describe('a WebSocket', () => {
     })
     expect(client.messages.filter((one) => one[0] === 3)).toHaveLength(1)
     expect(command.stdin.destroyed).toBe(true)
-    // The end of the stream does not hang up what the command left running.
+    // The end of the stream does not hang up processes that the command left running.
     expect(command.hasLeft()).toBe(false)
   })
 

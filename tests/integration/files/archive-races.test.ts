@@ -13,7 +13,7 @@ describe('archives of a box that changes its files at the same time', () => {
   const racers: ChildProcess[] = []
   beforeAll(async () => {
     lab = await openArchiveLab()
-    // On the host; links in the box point there.
+    // On the host. Links in the box point to it.
     outside = mkdtempSync(`${tmpdir()}/boxyard-outside-`)
     writeFileSync(`${outside}/secret`, SECRET)
   })
@@ -22,7 +22,7 @@ describe('archives of a box that changes its files at the same time', () => {
     await lab.close()
     rmSync(outside, { recursive: true, force: true })
   })
-  // Races from the host on the same files, which is faster than any program in the box; resolves once it does.
+  // Races on the same files from the host, which is faster than any program in the box. Resolves once the racer runs.
   const race = async (directory: string, names: readonly string[]): Promise<void> => {
     const [first = '', ...others] = names
     const act =
@@ -48,12 +48,12 @@ describe('archives of a box that changes its files at the same time', () => {
   const stopRacers = (): void => {
     const exits = racers.map(({ exitCode }) => exitCode)
     for (const racer of racers.splice(0)) racer.kill('SIGKILL')
-    // A racer that exited means there was no race.
+    // A racer that exited did not race.
     expect(exits.filter((exit) => exit !== null)).toEqual([])
   }
 
   let count = 0
-  // In the volume, which has no quota: many renames in a short time take space.
+  // Uses the volume, which has no quota. Many renames in a short time take space.
   const newInBox = (): { path: string; onHost: string } => {
     const name = `${count++}`
     mkdirSync(`${lab.volumePath}/${name}`)

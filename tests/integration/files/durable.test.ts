@@ -118,7 +118,7 @@ describe('after a power cut', () => {
     controlBuffer(fd, BTRFS.WAIT_SYNC, transaction)
   }
 
-  // Runs `see` on a copy of what the disk holds at this moment.
+  // Runs `see` on a copy of the disk's current content.
   const afterPowerCut = async <T>(see: (root: string) => T): Promise<T> => {
     const [copy, mountPath] = [path.join(directory, 'copy.img'), path.join(directory, 'copy')]
     fs.mkdirSync(mountPath, { recursive: true })

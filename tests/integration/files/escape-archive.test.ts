@@ -28,7 +28,7 @@ describe('hostile archives', () => {
   let outside: string
   beforeAll(async () => {
     lab = await openArchiveLab()
-    // On the host; links in the box point there.
+    // On the host. Links in the box point to it.
     outside = mkdtempSync(`${tmpdir()}/boxyard-outside-`)
     writeFileSync(`${outside}/secret`, 'of the host')
     writeFileSync(`${lab.rootPath}/etc/kept`, 'kept')
@@ -215,7 +215,7 @@ describe('hostile archives', () => {
       const before = process.memoryUsage().rss
       const into = Buffer.from(path)
       await expect(lab.files.unpack(lab.places[view], into, endless())).rejects.toThrow('ends too early')
-      // The archive has a gigabyte; freed memory is not returned to the system at once.
+      // The archive has 1 GiB. The process does not return freed memory to the system at once.
       expect(process.memoryUsage().rss - before).toBeLessThan(400 * 1024 ** 2)
       const bad = tarOf([{ name: '../out' }]).subarray(0, 512)
       const many = async function* (): AsyncGenerator<Uint8Array> {

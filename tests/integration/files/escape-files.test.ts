@@ -40,7 +40,7 @@ describe('a hostile box', () => {
   test('finds no link that leads out', async () => {
     const before = host.read()
     await run('mkdir -p /links')
-    // The last way out leads to the root, which the box may write to anyway.
+    // The last target is the root, which the box may write to anyway.
     for (const [index, target] of host.waysOut().slice(0, -1).entries()) {
       await run(`ln -sfn ${target} /links/${index}; ln -sfn ${target}/file /links/file-${index}`)
       const inside = [`/links/${index}/file`, `/links/file-${index}`, `/links/${index}/../../../../..${away}/file`]
@@ -71,7 +71,7 @@ describe('a hostile box', () => {
     }
   })
 
-  // Each is tried over and over, and returns its outcome whether it succeeds or fails.
+  // Repeats each attempt. An attempt returns its outcome, whether it succeeds or fails.
   const attempts: Record<string, (place: BoxFiles['place']) => Promise<string>> = {
     read: () => outcome(box.read('/swap/a/in/file'), (text) => text),
     'read upwards': () => outcome(box.read(`/swap/a/in/../../../../../..${away}/in/file`), (text) => text),
@@ -117,7 +117,7 @@ describe('a hostile box', () => {
     expect([...seen.keys()].filter((what) => what.includes(HOST_TEXT))).toEqual([])
     expect(RACED.filter((name) => !isRaced(name))).toEqual([])
     expect(fds()).toBeLessThan(open + 10)
-    // No temporary file was left behind.
+    // No temporary file remains.
     expect((await run('find / -xdev -name ".boxyard*"')).stdout).toBe('')
   })
 

@@ -92,7 +92,7 @@ describe('a box that attacks a restore of its files', () => {
     const then = describeTree(disk('/make/tree'))
     const before = host.read()
     await box.write('/srv/data/kept', 'kept')
-    // Moves the copy, or a directory of it, away, and replaces it by a link, another directory or a volume's.
+    // Moves away the copy or one of its directories. Replaces it with a link, another directory or a volume's directory.
     const tricks = [
       'for d in .boxyard-*/*/in .boxyard-*/* .boxyard-*',
       `do mv "$d" /stolen/$((n=n+1)) 2>/dev/null && ln -s ${host.path} "$d" 2>/dev/null; done`,

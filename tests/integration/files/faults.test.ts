@@ -171,7 +171,7 @@ describe('files meet', () => {
     expect(Buffer.concat(read).equals(bytes)).toBe(true)
     expect(fs.readdirSync(volume.source)).toEqual([])
     expect(mountTable().filter((line) => line.includes('/vol_'))).toEqual([])
-    // The box counts as stopped from now on, so only its root is shown.
+    // The box now counts as stopped, so the API shows only its root.
     expect(await box.names('/srv')).toEqual([])
     await box.start()
   })

@@ -15,7 +15,7 @@ describe('the holes of a file', () => {
   })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-  /** Finds the holes of a file that has a byte at each place. */
+  /** Finds the holes of a file with one byte at each place. */
   function find(
     places: readonly number[],
     { size, piecesMax }: { size: number; piecesMax?: number },

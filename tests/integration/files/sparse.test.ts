@@ -78,9 +78,9 @@ describe('files meet', () => {
 
   test('a long file with more pieces of data than an archive lists: it is opened, and read by ranges', async () => {
     const pieces = 65_600
-    // Each byte takes 4 KiB: 256 MiB of the file are data.
+    // Each byte takes 4 KiB, so 256 MiB of the file are data.
     const stride = Math.ceil((64 * 1024 ** 3 + 100 * MIB) / pieces)
-    // Beside the box, whose quota is less than that.
+    // Outside of the box, whose quota is smaller.
     const rootPath = fs.mkdtempSync(`${lab.volumes.lab.home}/pieces-`)
     const beside = { boxId: 'box_beside', rootPath, mounts: [] }
     const fd = fs.openSync(`${rootPath}/pieces`, 'w')
@@ -88,7 +88,7 @@ describe('files meet', () => {
     fs.closeSync(fd)
     const size = (pieces - 1) * stride + 1
     expect(size).toBeGreaterThan(64 * 1024 ** 3)
-    // All of it is more than 64 GiB, its holes are less.
+    // The whole file exceeds 64 GiB. Its holes add up to less.
     for (const start of [size - 1, stride, 0]) {
       const file = await lab.files.open(beside, P('/pieces'))
       for await (const bytes of file.read({ start, end: size })) {

@@ -16,7 +16,7 @@ afterEach(async () => {
   await once(parent, 'exit')
 })
 
-/** Starts a program that prints the pid of the process whose files are wanted. */
+/** Starts a program that prints the pid of a process, and opens a view of that process's files. */
 async function viewOf(line: string): Promise<number> {
   parent = spawn('/bin/sh', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [said] = (await once(parent.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
@@ -32,7 +32,7 @@ const busy = expect.objectContaining({ code: 'box_busy' })
 test('reading the mounts of a zombie fails with box_busy', async () => {
   // The second program never reaps the child of the first.
   const pid = await viewOf('sleep 600 & echo $!; exec sleep 600')
-  // The shell that it is until then would reap it.
+  // The shell would reap the child, so wait until it has become sleep.
   while (readFileSync(`/proc/${parent.pid}/comm`, 'utf8') !== 'sleep\n') await sleep(5)
   process.kill(pid, 'SIGKILL')
   while (stateOf(pid) !== 'Z') await sleep(5)

@@ -26,7 +26,7 @@ let server: Server
 let serving: Serving
 let links: CellLinks
 let url: string
-/** What the pool sends. */
+/** Stream that the pool sends. */
 let send: () => AsyncGenerator<Uint8Array>
 let sends: number
 let open: FleetBases['open']

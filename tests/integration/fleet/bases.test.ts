@@ -33,12 +33,12 @@ const makeBase = ({ bases }: BaseCell, more: { isShared?: boolean; idempotencyKe
 const removeBase = ({ bases }: BaseCell, isShared = false) => bases.remove(ADMIN, { ...TOOLS, isShared }, null)
 const copyAt = ({ store }: BaseCell) => store.bases.get('demo', 'tools')
 
-/** Waits until nothing of what failed, or was deleted, is left of a cell. */
+/** Waits until a cell has cleaned up after failures and deletions. */
 async function untilClean({ store }: BaseCell): Promise<void> {
   await eventually(async () => (await store.tombstones.all()).length === 0)
 }
 
-/** Writes into the root of the box that bases are made of. */
+/** Writes into the root of the box from which bases are made. */
 async function write({ store, world }: BaseCell, content: string): Promise<void> {
   const box = await store.boxes.get('demo', 'source')
   const root = world.pool.get(box?.root ?? '')
@@ -88,7 +88,7 @@ describe('a base that another cell has made', () => {
     await untilClean(there)
     expect(await copyAt(there)).toBeNull()
     await expect(createBox(there, 'b', 'tools')).rejects.toMatchObject({ code: 'base_not_found' })
-    // Its box has what it was made from.
+    // The existing box still refers to its deleted base.
     expect(await there.store.boxes.get('demo', 'a')).toMatchObject({ baseId: made.id })
   })
 
@@ -183,7 +183,7 @@ describe('a base that does not come whole', () => {
     const lost = createBox(there, 'a', 'tools').catch((error: unknown) => error)
     await eventually(async () => (await there.store.tombstones.all()).length === 2)
     await eventually(() => there.world.pool.size === 2)
-    // As a kill leaves it: the database and the pool as they are.
+    // Imitates a kill, which leaves the database and the pool unchanged.
     await there.store.close()
     mend()
     const { world } = there
@@ -238,7 +238,7 @@ describe('the name of a base', () => {
     await expect(again).rejects.toMatchObject({ code: 'name_taken', headers: { [OWNER_HEADER]: 'aa' } })
     const other = makeBase(there, { box: 'source-2', idempotencyKey: 'twice' })
     await expect(other).rejects.toMatchObject({ code: 'name_taken', headers: {} })
-    // At its own cell the repeat has the answer.
+    // At its own cell, the repeated request gets the answer.
     expect(await makeBase(here, { idempotencyKey: 'once' })).toMatchObject({ version: 1 })
   })
 

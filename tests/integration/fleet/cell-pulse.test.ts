@@ -15,7 +15,7 @@ const TIMES = { lookMs: 20, signMs: 100, forgetMs: 60_000 }
 let server: Server
 let url: string
 let links: CellLinks
-/** What the agent does with a request for a sign of life, and with all others. */
+/** The agent's handlers for liveness probes and for all other requests. */
 let sign: (request: IncomingMessage, response: ServerResponse) => void
 let work: typeof sign
 let signs: number
@@ -47,7 +47,7 @@ const send = (): Promise<number> =>
     return status
   })
 
-/** Takes all that comes, and answers nothing, as one that is stopped. */
+/** Accepts everything and answers nothing, like a stopped process. */
 function stop(): void {
   sign = () => undefined
   work = () => undefined

@@ -20,7 +20,7 @@ let directory: string
 let store: Store
 let domains: DomainTable
 let claims: DomainClaims
-/** Resolved for each pause before something is tried again. */
+/** Functions that end the pauses before retries. */
 let resume: (() => void)[]
 
 beforeEach(() => {
@@ -110,7 +110,7 @@ test('a domain that a box of this cell gave up while the fleet was away is free 
   domains.owners.set('a.test', ownerOf(first))
   await claims.claimWhile(ownerOf(second), ['a.test'], () => write(second, 'a.test'))
   expect(domains.owners.get('a.test')).toEqual(ownerOf(second))
-  // It goes from the box to a service of it as well.
+  // The domain can also move from the box to one of its services.
   const given = await write({ ...second, version: second.version + 1 })
   await store.services.insert(serviceRecord({}, { boxId: given.id, name: 'api' }), 10)
   await claims.claimWhile(ownerOf(given, 'api'), ['a.test'], async () => undefined)

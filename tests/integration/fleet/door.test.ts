@@ -14,7 +14,7 @@ import { type Serving, serve } from '../../../shared/http/serve.ts'
 import { createHomeTable, createTableDirectory, tableCell } from '../../helpers/fleet/table-directory.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-// A door as an agent opens it, with the keys of its deployment.
+// The entry point for other cells, as an agent opens it, with the keys of its deployment.
 
 const UID = `bas_${'0'.repeat(26)}`
 const PATH = `/cells/bases/${UID}`

@@ -11,9 +11,9 @@ import { makeFleet, type TestEntry, type TestFleet } from '../../helpers/fleet/e
 const WEB = 'box demo/web'
 let fleet: TestFleet
 let here: StreamLab & { entry: TestEntry }
-/** Upgrades that are passed on, by the order in which they came. */
+/** Forwarded upgrades, in the order of their arrival. */
 let passed: Promise<boolean>[]
-/** A cell whose agent takes connections, and never answers. */
+/** A cell whose agent accepts connections, and never answers. */
 let silent: { server: Server; url: string; next(): Promise<Socket> }
 
 beforeEach(async () => {
@@ -57,7 +57,7 @@ async function startSilentCell(): Promise<typeof silent> {
   return { server, url: `http://127.0.0.1:${port}`, next }
 }
 
-/** Sends a handshake for a command of the box, as the functions do. */
+/** Sends the handshake for a command of the box, as the functions do. */
 async function knock(): Promise<Socket> {
   const { keys, agent_id: agentId } = deployment.channelKeys
   const sign = createSigner({ keys: () => keys, agentId: () => agentId, now: Date.now })
@@ -93,7 +93,7 @@ test('a refusal of an owner that does not end is read as far as one may be long'
   client.on('data', (bytes: Buffer) => {
     told += bytes.toString()
   })
-  // The door resets the connection of the owner.
+  // The ingress node resets the connection to the owner.
   const isOver = [owner, client].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
   await Promise.all(isOver)
   expect(told).toMatch(/^HTTP\/1.1 503 /)

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newIdOfCell } from '../../../shared/ids.ts'
 import { CELLS, type FakeCells, startFakeCells } from '../../helpers/fleet/fake-cells.ts'
 
-// Who may have a door ask other cells and the cluster, and what that counts as at the door.
+// Tests which clients can make an ingress node ask other cells and the cluster, and how the node counts such requests.
 
 const BOX = '/v1/projects/demo/boxes/web'
 const NOBODYS = '/v1/projects/demo/boxes/nobodys'
@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => cells.close())
 
-/** Targets that each cell has answered itself, but for those of a front that looks whether its agent is there. */
+/** Targets that each cell answered without forwarding. Excludes the front's checks of its agent. */
 const answered = (): string[][] =>
   CELLS.map((cell) => cells.agents[cell].seen.map(({ target }) => target).filter((each) => each !== '/version'))
 

@@ -52,7 +52,7 @@ async function startCell(cell: string): Promise<StreamLab & { entry: TestEntry }
 const open = (): ReturnType<typeof openStream> =>
   openStream(`http://127.0.0.1:${front.port}${CAT}`, { token: here.token, headers: { 'x-request-id': 'req_mine' } })
 
-/** Opens a command at the door, and checks that it runs at the owner alone, both ways to its end. */
+/** Opens a command at the ingress node. Checks that it runs only at the owner, in both directions until its end. */
 async function converse(owner: StreamLab, others: readonly StreamLab[]): Promise<void> {
   const [client, command] = await Promise.all([open(), owner.next()])
   expect(client.headers).toMatchObject({ 'x-exec-id': command.stream.id, 'x-request-id': 'req_mine' })

@@ -46,7 +46,7 @@ async function startCell(cell: CellName, options: Parameters<typeof startFakeAge
   return Object.assign(agent, { entry, respond: () => jsonResponse(200, { answered_by: cell }) })
 }
 
-/** A front that knows the agent of one cell alone. */
+/** Opens a front that knows the agent of one cell only. */
 function openDoor(cell: CellName): HttpHandler {
   const { app, transport } = makeFront({ agentUrl: agents[cell].url, keyring: deployment.keyring })
   closers.push(() => transport.close())
@@ -56,7 +56,7 @@ function openDoor(cell: CellName): HttpHandler {
 const ask = (method: string, target: string, given: Parameters<typeof makeRequest>[2] = {}): Promise<HttpResponse> =>
   door(makeRequest(method, target, { ...given, headers: { ...headers, ...given.headers } }))
 
-/** Numbers of requests that the cells have answered themselves, but for those of a front that looks whether its agent is there. */
+/** Number of requests that each cell answered without forwarding. Excludes the front's checks of its agent. */
 const answered = (): number[] =>
   CELLS.map((cell) => agents[cell].seen.filter(({ target }) => target !== '/version').length)
 
@@ -134,7 +134,7 @@ describe('what another cell has', () => {
     agents.bb = await startCell('bb', { startedAt: Date.now() })
     agents.aa.entry.memory.set(WEB, 'bb')
     door = openDoor('aa')
-    // A front signs anew in the turn in which it hears of a run, so that none is taken for another's.
+    // A front signs again in the turn in which it learns of a run, so no run is mistaken for another.
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, i) => ask('GET', i % 2 === 0 ? BOX : '/v1/tokens')),
     )
@@ -163,7 +163,7 @@ describe('a backup of a volume that is no more', () => {
     const at = (cell: string) => `/v1/projects/demo/data/gone/backups/${newIdOfCell('bak', 1_000, cell)}`
     for (const cell of ['aa', 'bb', 'cc']) expect(jsonOf(await ask('GET', at(cell)))).toEqual({ answered_by: cell })
     expect(jsonOf(await ask('GET', at('zz')))).toEqual({ answered_by: 'aa' })
-    // A volume that is there says who has it, whoever made its backups.
+    // An existing volume knows its owner, no matter which cell made its backups.
     fleet.homes.set('volume demo/gone', 'cc')
     expect(jsonOf(await ask('GET', at('bb')))).toEqual({ answered_by: 'cc' })
   })
@@ -229,7 +229,7 @@ describe('a name that has moved, or that memory does not know yet', () => {
     agents.bb.entry.memory.set(WEB, 'cc')
     agents.cc.entry.memory.set(WEB, 'bb')
     fleet.homes.set(WEB, 'bb')
-    // Right by the directory, though the memory of the owner is not.
+    // The directory is right although the owner's memory is not.
     expect(jsonOf(await ask('GET', BOX))).toEqual({ answered_by: 'bb' })
     fleet.homes.set(WEB, 'cc')
     agents.aa.entry.memory.set(WEB, 'bb')

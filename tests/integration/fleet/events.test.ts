@@ -34,7 +34,7 @@ describe('audit logs', () => {
     const lists = [list('tok_busy', 'busy 1')]
     await eventually(() => reads.length === 1)
     for (const number of [2, 3]) lists.push(list('tok_busy', `busy ${number}`))
-    // Those have come before the next one does.
+    // Waits for these before the next one is sent.
     await eventually(() => one(bb).asked.get(PEER_PATHS.audit) === 3)
     lists.push(list('tok_other', 'other'))
     await eventually(() => one(bb).asked.get(PEER_PATHS.audit) === 4)
@@ -47,7 +47,7 @@ describe('audit logs', () => {
   })
 })
 
-/** Who follows a stream: what came, which cells it was told are missing, and its last cursor. */
+/** A client that follows a stream: received names, missing cells, and its last cursor. */
 interface Follower {
   names: string[]
   missing: string[][]

@@ -5,13 +5,13 @@ import { makeFleet, type TestFleet } from '../../helpers/fleet/entries.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
-// Who can read and write on the network between functions and agents, and has no key of the channel.
+// Attackers that can read and write on the network between functions and agents, without a channel key.
 
 const BASES = '/v1/projects/demo/bases'
 const deployment = makeDeployment()
 let fleet: TestFleet
 let door: FakeAgent
-/** Has the box, and has just begun, so that it takes only what was signed for this run of it. */
+/** Owns the box. It has just started, so it accepts only requests signed for this run. */
 let owner: FakeAgent
 let closers: (() => Promise<void>)[]
 
@@ -39,7 +39,7 @@ async function startCell(cell: string, options: Parameters<typeof startFakeAgent
   return agent
 }
 
-/** Signs the making of a base as the functions do, and sends it with a body. */
+/** Signs a request to create a base as the functions do, and sends it with a different body. */
 async function sendSigned(signed: object, sent: object): Promise<Response> {
   const { keys, agent_id: agentId } = deployment.channelKeys
   const sign = createSigner({ keys: () => keys, agentId: () => agentId, now: Date.now })

@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => cells.close())
 
-/** Has each cell answer as given; `away`: it does not. */
+/** Makes each cell answer as given. A cell that is `away` does not answer. */
 async function script(answers: Record<CellName, HttpResponse | 'away'>): Promise<void> {
   for (const cell of CELLS) {
     const answer = answers[cell]

@@ -31,7 +31,7 @@ function answerItems(cell: CellName, target: string): HttpResponse {
 const namesOf = (response: HttpResponse, field = 'boxes'): string[] =>
   (jsonOf(response)[field] as ListedItem[]).map(({ project, name }) => `${project}/${name}`)
 
-/** Reads a list page by page, and calls `between` after each. */
+/** Reads a list page by page, and calls `between` after each page. */
 async function readPages(target: string, between: () => void = () => undefined): Promise<string[][]> {
   const pages: string[][] = []
   for (let token = ''; ; ) {
@@ -264,7 +264,7 @@ describe('a cell that does not answer', () => {
     })
     const response = await ask(BOXES)
     expect([response.status, namesOf(response)]).toEqual([200, ['demo/a', 'demo/b', 'demo/c', 'demo/d', 'demo/e']])
-    // What had come before the cut may have been read, or not.
+    // The client may or may not have read the part before the cut.
     expect(unknown(response)).toContain('e')
   })
 
@@ -283,7 +283,7 @@ describe('a cell that does not answer', () => {
     expect(unknown(response)).toEqual(['b', 'e'])
     expect(namesOf(response)).toContain('demo/c')
     expect(jsonOf(got)).toEqual((jsonOf(response)['boxes'] as ListedItem[])[1])
-    // Known to be silent, it is not waited for so long again.
+    // The cell is known not to answer, so the next request does not wait as long.
     expect(unknown(await ask(BOXES))).toEqual(['b', 'e'])
     end(jsonResponse(200, {}))
   })

@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Opens a cell with its data directory, as an agent does that starts. */
+/** Opens a cell with its data directory, as a starting agent does. */
 async function openCell(cell: string, world?: VolumeWorld): Promise<VolumeService> {
   const dataDir = join(folder, cell)
   mkdirSync(dataDir, { recursive: true })
@@ -53,7 +53,7 @@ const createVolume = ({ volumes }: VolumeService, name = 'pg') =>
   volumes.create(CALLER, { project: 'demo', body: { name } }, HOW)
 const removeBox = ({ boxes }: VolumeService, name = 'web') => boxes.remove({ project: 'demo', name }, HOW)
 
-/** Waits until nothing of what failed, or was deleted, is left of a cell. */
+/** Waits until a cell has cleaned up after failures and deletions. */
 async function untilClean({ store }: VolumeService): Promise<void> {
   await eventually(async () => (await store.tombstones.all()).length === 0)
 }
@@ -106,7 +106,7 @@ describe('a name', () => {
       await untilClean(other)
       expect([...other.world.pool.keys()]).toEqual(['bas_a'])
       await removeBox(owner)
-      // Free at once, for any cell.
+      // The name is free at once, for any cell.
       await createBox(other)
       await removeBox(other)
       await untilClean(other)
@@ -213,7 +213,7 @@ describe('a cell that starts', () => {
       throw new Error(`${home.name} has another owner`)
     })
     expect(table.homes.get('box demo/again')?.uid).toBe((await here.store.boxes.get('demo', 'again'))?.id)
-    // What is being made has a tombstone until its record is there.
+    // A resource has a tombstone until its record is written.
     const home = { kind: 'box', project: 'demo', name: 'new', uid: 'box_new' } as const
     await here.store.tombstones.insert({ id: 'box_new', root: 'box_new', home, createdAt: 0 })
     await directory.claim({ ...home, createdBy: null, card: CARD })

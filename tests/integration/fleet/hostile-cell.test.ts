@@ -15,13 +15,13 @@ import { tableCell } from '../../helpers/fleet/table-directory.ts'
 import { jsonOf, makeDeployment } from '../../helpers/front/test-front.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-// A cell that answers what was not asked, or does not stop: it holds up no door, and is named by who has to tell.
+// A cell that answers the wrong request, or never stops. It must not hold up an ingress node, and errors must name it.
 
 const MIB = 1024 * 1024
 const BOXES = '/v1/projects/demo/boxes'
 const QUOTA = '/v1/projects/demo/quota'
 let cells: FakeCells
-/** Bytes that were taken of answers without an end, and how many of those have begun and ended. */
+/** Bytes read of endless answers, and how many of these answers have begun and ended. */
 let taken: number
 let begun: number
 let ended: number
@@ -34,7 +34,7 @@ beforeEach(async () => {
 })
 afterEach(() => cells.close())
 
-/** Answers with a body that does not end. */
+/** Returns an answer whose body never ends. */
 function endless(status: number): HttpResponse {
   async function* body(): AsyncGenerator<Uint8Array> {
     begun++
@@ -50,7 +50,7 @@ function endless(status: number): HttpResponse {
   return { status, headers: { 'content-type': 'application/json' }, body: body() }
 }
 
-/** Waits until nothing of such answers is read any more, and checks how far they were read. */
+/** Waits until no endless answer is read any longer, and checks how much was read. */
 async function expectCutOff(bytesMax: number): Promise<void> {
   await eventually(() => begun > 0 && ended === begun)
   expect(taken / begun).toBeLessThan(bytesMax)

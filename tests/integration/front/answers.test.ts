@@ -81,7 +81,7 @@ describe('a large answer', () => {
     const expected = createHash('sha256')
     for (let i = 0; i < 16 * 1024; i++) expected.update(PIECE)
     const digest = expected.digest('hex')
-    // Tries up to three times: a busy machine delays garbage collection, but a leak shows each time.
+    // Tries up to three times. A busy machine delays garbage collection, but a leak shows each time.
     let heldMb = Number.POSITIVE_INFINITY
     for (let time = 0; time < 3 && heldMb >= 20; time++) {
       agent.respond = answerWith(1024 * MIB)

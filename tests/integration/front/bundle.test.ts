@@ -9,7 +9,7 @@ import { EXAMPLES } from '../../../shared/examples/examples.ts'
 import { OPERATIONS, type OperationId } from '../../../shared/routes.ts'
 import { type Input, type RawInput, validateRequest } from '../../../shared/validate.ts'
 
-/** Exports of the bundle that match the table's, with schemas made lighter. */
+/** Exports of the bundle that match the table's, with smaller schemas. */
 interface Bundled {
   OPERATIONS: typeof OPERATIONS
   validateRequest: typeof validateRequest
@@ -75,7 +75,7 @@ function outcome(run: () => Input): { input: Input } | { refusal: object } {
   }
 }
 
-/** Returns the example, then copies with each field missing or of a wrong type, on good and bad paths and queries. */
+/** Returns the example, and copies with each field missing or of a wrong type, on good and bad paths and queries. */
 function inputsFor(path: string, example: unknown): RawInput[] {
   const id = `tok_${'0'.repeat(26)}`
   const values = {

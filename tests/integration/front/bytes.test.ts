@@ -80,7 +80,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text
 }
 
-/** Sends a body of `sizeBytes` and returns the response. */
+/** Sends a body of `sizeBytes`, and returns the response. */
 async function upload(sizeBytes: number, headers: Record<string, string> = {}) {
   const request = open('PUT', 'write?path=/a', headers)
   const answered = once(request, 'response') as Promise<[IncomingMessage]>

@@ -49,7 +49,7 @@ interface Got {
   text: string
 }
 
-/** Sends a request whose path goes out as it is. */
+/** Sends a request without normalizing its path. */
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> {
   const { hostname, port } = new URL(front.url)
   return new Promise((resolve, reject) => {

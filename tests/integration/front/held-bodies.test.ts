@@ -47,7 +47,7 @@ test('bodies that are never finished take a share of the memory, and nothing of 
   await ask('other')
   const before = front.rssMb()
   await hold(200, head, { length: MIB })
-  // Of 64 MiB one project has half.
+  // One project may use half of 64 MiB.
   await eventually(() => statuses().filter((status) => status === '429').length === 168)
   await eventually(() => crowd.every(({ socket }, i) => statuses()[i] === '429' || socket.writableLength === 0))
   expect(statuses().filter((status) => status === 'none')).toHaveLength(32)
@@ -79,7 +79,7 @@ test('a ticket brings no large JSON, and a body no endless list of fields', asyn
   expect([many.status, ((await many.json()) as { code: string }).code]).toEqual([400, 'invalid_json'])
   const before = front.cpuMs()
   await Promise.all(Array.from({ length: 30 }, async () => (await fetch(front.url + WRITE, put)).text()))
-  // To make a list of all of them took a quarter of a second each.
+  // Building a list of all of them took 250 ms each.
   expect(front.cpuMs() - before).toBeLessThan(3_000)
 })
 

@@ -38,7 +38,7 @@ afterEach(async () => {
   await agent.close()
 })
 
-/** Starts a front; returns its address, or undefined if it exited first. */
+/** Starts a front. Returns its address, or undefined if it exited first. */
 async function start(settings: Record<string, string> = {}): Promise<string | undefined> {
   const env = { BOXYARD_DATA_DIR: directory, BOXYARD_PORT: '0', BOXYARD_AGENT_URL: agent.url, ...settings }
   const child = spawn(process.execPath, [SCRIPT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -66,7 +66,7 @@ async function get(url: string, token?: string): Promise<Response> {
   return fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token ?? (await deployment.mint())}` } })
 }
 
-/** Has the agent hold its answers until `release`; `asked` resolves once a request has reached it. */
+/** Makes the agent hold its answers until `release`. `asked` resolves once a request has reached the agent. */
 function holdAnswers(): { asked: Promise<void>; release(): void } {
   const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   agent.respond = async () => {

@@ -22,7 +22,7 @@ afterAll(async () => {
   await agent.close()
 })
 
-/** Asks for a WebSocket without a token; returns the status of the refusal, with which the connection ends. */
+/** Requests a WebSocket without a token. Returns the status of the refusal, which ends the connection. */
 function knock(from: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port: Number(new URL(front.url).port), host: '127.0.0.1', localAddress: from })
@@ -39,7 +39,7 @@ function knock(from: string): Promise<string> {
 test('strangers who ask for WebSockets again and again wait for their refusals, and nobody else does', async () => {
   const { refusalsBurst, refusalsPerSecond } = FRONT_BOUNDS
   const statuses: string[] = []
-  // Many at once, so that they come faster than the allowance grows, also where the machine is busy.
+  // Sends many at once, so that they arrive faster than the allowance grows, even on a busy machine.
   const isOver = (): boolean => statuses.includes('429') || statuses.length > 5 * refusalsBurst
   const knockers = Array.from({ length: 128 }, async () => {
     while (!isOver() || statuses.length < refusalsBurst + 2 * refusalsPerSecond) statuses.push(await knock('127.0.0.2'))

@@ -183,7 +183,7 @@ describe('between a client and the agent', () => {
     client.write(handshakeOf(at.token))
     await eventually(() => at.calls.length > 0)
     client.destroy()
-    // The front mostly notices before the answer; its command is hung up either way.
+    // The front usually notices before the answer. It hangs up the command in both cases.
     await sleep(50)
     gate.resolve()
     await (await at.next()).left

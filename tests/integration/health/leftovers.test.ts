@@ -43,7 +43,7 @@ test('every kind of leftover is found, and only while it exists', async () => {
     undo.push(() => child.kill('SIGKILL'))
     const holder = spawn('bash', ['-c', 'exec -a agent/shim/main.ts sleep 60'], { stdio: 'ignore' })
     undo.push(() => holder.kill('SIGKILL'))
-    // Until bash has executed sleep they bear its name.
+    // Until bash runs exec, both processes still have bash's name.
     const isNamed = ({ pid }: { pid?: number | undefined }): boolean =>
       readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('agent/')
     await eventually(() => isNamed(child) && isNamed(holder))

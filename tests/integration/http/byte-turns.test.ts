@@ -19,7 +19,7 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close()
 })
 
-/** Turns without an allowance, and the bytes that took them. */
+/** Turns without an allowance, and the number of bytes that went through them. */
 function createCounted(): { turns: FlowTurns; counted: { bytes: number; open: number } } {
   const counted = { bytes: 0, open: 0 }
   const turns = createFlowTurns({ pace: { bytesPerRound: ROUND_BYTES }, allowance: { burst: 0, perSecond: 0 } })
@@ -75,7 +75,7 @@ async function* endless(): AsyncGenerator<Uint8Array> {
   for (;;) yield PIECE
 }
 
-/** A client that sends or takes all it can; returns what has it leave. */
+/** Starts a client that sends or receives as much as it can. Returns a function that disconnects it. */
 function get(port: number): () => void {
   const asked = httpRequest({ port, agent: false }, (answer) => answer.on('error', () => undefined).resume())
   asked.on('error', () => undefined).end()
@@ -95,7 +95,7 @@ function open(port: number): () => void {
   return () => socket.destroy()
 }
 
-/** A body that is over before it is sent, in each way. */
+/** Bodies that end before the server sends them, in each way. */
 const OVER: Record<string, () => Readable> = {
   'was read to its end': () => Readable.from([]).resume(),
   'was destroyed': () => new Readable({ read: () => undefined }).destroy(),
@@ -122,7 +122,7 @@ const answerOf = (turns: FlowTurns, body: AsyncIterable<Uint8Array>) => ({
   openFlow: (valve: Parameters<FlowTurns['open']>[1]) => turns.open(owner, valve),
 })
 
-/** Starts what passes bytes by turns; returns the port that clients use. */
+/** Servers that pass bytes in turns. `start` returns the port for clients. */
 const KINDS: Record<string, { start(turns: FlowTurns): Promise<number>; begin(port: number): () => void }> = {
   'answers in pieces': { begin: get, start: (turns) => serveHttp(async () => answerOf(turns, endless())) },
   'answers that are streams': {
@@ -166,7 +166,7 @@ test.each(Object.entries(KINDS))(
       await nextRound()
       most = Math.max(most, counted.bytes - before)
     }
-    // Each stream that was let through may bring a piece more than its turn was for.
+    // Each stream in its turn can bring one piece more than the turn allows.
     expect(most).toBeLessThanOrEqual(2 * ROUND_BYTES + 2 * TURN_BYTES)
     for (const each of leave) each()
     while (counted.open > 0) await nextRound()

@@ -39,7 +39,7 @@ interface Started {
   unreadMs?: number
 }
 
-/** Long enough that a busy machine reads what a client has sent. */
+/** Long enough for a busy machine to read a client's data. */
 const UNREAD_MS = 2_000
 
 async function start(
@@ -63,7 +63,7 @@ async function crowd(count: number, options: { from?: string; text?: string } = 
   return members
 }
 
-/** Sends one request from an address; resolves with the first line of the answer, `''` if the connection is closed. */
+/** Sends one request from an address. Resolves with the first line of the answer, or `''` if the connection closes. */
 async function ask(from: string): Promise<string> {
   const [member] = await crowd(1, { from, text: 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n' })
   await eventually(() => member?.isClosed === true)
@@ -81,7 +81,7 @@ test('silent connections of one address take no more than half, of two no more t
   await crowd(100, { from: '127.0.0.4' })
   await eventually(() => bounds.open() < 40)
   expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
-  // Also who asks from an address with silent connections.
+  // This also holds for an address that has silent connections.
   expect(await ask('127.0.0.2')).toBe('HTTP/1.1 200 OK')
   expect(closed.displaced).toBeGreaterThan(100)
   expect(closed.refused ?? 0).toBe(0)
@@ -128,7 +128,7 @@ test('TLS handshakes that are never finished give way to a client that speaks', 
   client.on('data', (chunk) => (heard += chunk.toString('latin1'))).on('error', () => undefined)
   client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   await eventually(() => heard.includes('hello'))
-  // It is kept alive, has no request now, and is as silent as the others: the oldest go first.
+  // The connection is kept alive without a request, and is as silent as the others. The oldest ones are closed first.
   await crowd(19, { from: '127.0.0.1' })
   await eventually(() => closed.displaced === 100)
   expect(client.closed).toBe(false)
@@ -163,7 +163,7 @@ test('a client that takes nothing of its answer is cut off, and one that waits f
   await eventually(() => bounds.open() === 1)
   say('at last')
   await eventually(() => slow?.heard.includes('at last') === true)
-  // Kept alive, it is closed when it asks for nothing more.
+  // The server closes a kept-alive connection that sends no further request.
   await eventually(() => bounds.open() === 1)
 })
 
@@ -175,7 +175,7 @@ test('answers that nobody takes fill a share of the memory, and then their conne
   const text = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
   const deaf = await crowd(40, { from: '127.0.0.2', text })
   for (const { socket } of deaf) socket.pause()
-  // Half of 128 MiB holds eight, and a few more of which the kernel has a part.
+  // Half of 128 MiB holds eight, and a few more that the kernel partly buffers.
   await eventually(() => bounds.open() <= 20)
   const [other] = await crowd(1, { from: '127.0.0.3', text })
   await eventually(() => (other?.heard.length ?? 0) > body.length)
@@ -204,9 +204,9 @@ test('a WebSocket is neither displaced nor closed for silence, and a half-closed
   const [client] = await crowd(1, { text })
   await eventually(() => upgraded.length === 1)
   await crowd(100)
-  // Some may have been silent for too long before.
+  // Some may have exceeded the idle timeout before.
   await eventually(() => (closed.displaced ?? 0) > 0)
-  // Those that are silent are closed after a while.
+  // The server closes silent connections after a while.
   await eventually(() => bounds.open() === 1)
   expect(client?.isClosed).toBe(false)
   const [half] = await crowd(1)

@@ -62,7 +62,7 @@ describe('a ticket stays good', () => {
 describe('the memory of large bodies', () => {
   const PATH = '/v1/projects/demo/boxes/web/files/write?path=/f'
   const MIB = 1024 ** 2
-  /** Announces a body without sending it; returns the code of the refusal, or `null` if the server waits for it. */
+  /** Announces a body without sending it. Returns the code of the refusal, or `null` if the server waits for the body. */
   const claim = (path: string, headers: Record<string, string>): Promise<string | null> =>
     new Promise((resolve, reject) => {
       const asked = request(`${at.url}${path}`, { method: 'PUT', headers: { ...JSON_BODY, ...headers } })

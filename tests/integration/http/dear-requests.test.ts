@@ -9,7 +9,7 @@ beforeEach(async () => {
   const turns = createProcessorTurns()
   server = await openFloodedServer((asked) =>
     turns.run(asked.target, async () => {
-      // What a long list costs, and a short one.
+      // The cost of a long list, or of a short one.
       const records = asked.target === '/loud' ? RECORDS : RECORDS.slice(0, 10)
       for (let i = 0; i < 4; i++) JSON.parse(JSON.stringify(records))
       return { status: 204, headers: {}, body: null }
@@ -20,6 +20,6 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 test('who asks for what is dear by many connections does not come before each request of the others', async () => {
-  // Without turns all connections of the flood would be served between two requests of the other.
+  // Without turns, the server would serve all connections of the flood between two requests of the other client.
   expect(await server.flood(['calm', 'loud'])).toBeLessThan((LOUD_CONNECTIONS / 2) * ASKS)
 })

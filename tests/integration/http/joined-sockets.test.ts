@@ -49,7 +49,7 @@ test('a side that waits reads one piece, though its server gives more room to an
   send()
   await eventually(() => joined.isPaused() && joined.readableLength > 0)
   for (let look = 0; look < 20; look++) {
-    // A short piece may come before the long one.
+    // A short piece can come before the long one.
     expect(joined.readableLength).toBeLessThan(LONGEST_READ + 1024)
     await new Promise((next) => setImmediate(next))
   }
@@ -61,7 +61,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Reads the timer of a socket, and when it is due, from /proc/net/tcp (proc_net_tcp.txt of the kernel). */
+/** Reads a socket's timer and the time until it fires from /proc/net/tcp (the kernel's proc_net_tcp.txt). */
 function timerOf({ localPort, remotePort }: Socket): { timer: string; seconds: number } {
   const hex = (port = 0): string => port.toString(16).toUpperCase().padStart(4, '0')
   const line = readFileSync('/proc/self/net/tcp', 'utf8')
@@ -81,8 +81,8 @@ const HANDSHAKE = [
   `sec-websocket-key: ${Buffer.alloc(16).toString('base64')}`,
   '\r\n',
 ].join('\r\n')
-/** The most that one read takes from the kernel (libuv). */
+/** The largest read from the kernel (libuv). */
 const LONGEST_READ = 64 * 1024
 const KEEP_ALIVE = '02'
-/** USER_HZ, in which the kernel reports times. */
+/** USER_HZ, the unit of times in this file. */
 const TICKS_PER_SECOND = 100

@@ -25,7 +25,7 @@ test('a buffer that was given back is taken again, once, and what was not lent n
   expect(buffers.take(10).buffer.byteLength).toBe(10)
 })
 
-/** Fills a buffer that is lent with one number after the other, as a read of a file would. */
+/** Fills a lent buffer with one number after the other, as reads of a file would. */
 async function* numbered(count: number): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index++) {
     const piece = LENT_BUFFERS.take(LENT_BYTES)
@@ -33,7 +33,7 @@ async function* numbered(count: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Reads a little now and then, so that pieces wait in the socket; returns each piece's first wrong byte. */
+/** Reads a little at a time, so that pieces wait in the socket. Counts all bytes and the wrong ones. */
 async function readSlowly(port: number): Promise<{ bytes: number; wrong: number }> {
   const asked = httpRequest({ port, agent: false }).end()
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]

@@ -26,7 +26,7 @@ async function listen(handler: HttpHandler, unreadBytes?: number): Promise<numbe
   return (server.address() as AddressInfo).port
 }
 
-/** Sends the head of a body and `COUNT` pieces of one byte, but not its end. */
+/** Sends the head of a body and `COUNT` pieces of one byte, without the end. */
 async function sendShort(port: number): Promise<Socket> {
   const client = connect(port, '127.0.0.1')
   client.on('error', () => undefined)
@@ -36,7 +36,7 @@ async function sendShort(port: number): Promise<Socket> {
   return client
 }
 
-/** MiB that are in use after a collection. */
+/** Returns the MiB in use after garbage collection. */
 function usedMib(): number {
   v8.setFlagsFromString('--expose-gc')
   ;(vm.runInNewContext('gc') as () => void)()
@@ -70,7 +70,7 @@ test('who asks ahead and takes no answers is cut off once those of its address a
   const program = join(ROOT, 'tests/fixtures/unread-answers.py')
   const child = spawn('python3', [program, String(port), '40', '8'], { stdio: ['pipe', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
-  // Each is below 64 KiB, and half of the bound is one address's.
+  // Each uses less than 64 KiB, and one address may use half of the limit.
   await eventually(() => closed.length >= 20)
   expect(closed.length).toBeLessThan(40)
   child.stdin.end()

@@ -18,7 +18,7 @@ afterEach(async () => {
   await serving.drain(AbortSignal.abort())
 })
 
-/** Sends `sent` of a body to a handler; resolves with the connection at the server. */
+/** Sends the bytes `sent` of a body to a handler. Resolves with the server's connection. */
 async function send(handler: HttpHandler, sent: Uint8Array = BODY): Promise<Socket> {
   server = createServer(SERVER_OPTIONS)
   serving = serve(server, { handler, logger: silentLogger, now: Date.now })
@@ -35,7 +35,7 @@ test('of a body that no handler has asked for, little is read', async () => {
   const socket = await send(() => new Promise(() => undefined))
   await eventually(() => socket.bytesRead > 0)
   const read = await untilSteady(() => socket.bytesRead, 500)
-  // Of each that waits for a decision this is memory.
+  // Each request that waits for a decision uses this much memory.
   expect(read).toBeLessThanOrEqual(130 * KIB)
 })
 
@@ -62,7 +62,7 @@ test('one that waits for the rest of a body fails once the request is answered',
     waiting.resolve(rest)
     return { status: 401, headers: {}, body: null }
   }, HALF)
-  // Whatever was read for it stays in memory until then, and the client has a minute to send more.
+  // The bytes read for the body stay in memory until then, and the client has a minute to send more.
   await expect(waiting.promise).rejects.toMatchObject({ message: 'the rest of the body was discarded' })
   expect(client?.closed).toBe(false)
 })

@@ -81,7 +81,7 @@ describe('the creation of a box', () => {
     await node.create(node.makeBundle('box', BOX))
     expect(node.noted('limits')).toBe('0\n0\n')
     expect(node.noted('environment')).not.toContain('BOXYARD')
-    // Files of the node directory belong to the noting shell; the test runner may have left high descriptors open.
+    // Files of the node directory belong to the shell that writes the notes. The test runner can have left high descriptors open.
     const open = node
       .noted('open')
       .trim()

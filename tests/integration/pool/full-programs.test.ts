@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { createHostBaseBuilder } from '../../../agent/drivers/bases/builder.ts'
 import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
-// Programs that say they have no room, while the disk has: of metadata, of a quota, or on another disk. They stand before the real ones.
+// Programs ahead of the real ones in PATH. They report a lack of space while the disk has some: of metadata, of a quota, or on another
+// disk.
 const MIB = 1024 ** 2
 const PATH = process.env['PATH'] ?? ''
 const programs = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-programs-'))
@@ -32,13 +33,13 @@ afterAll(async () => {
   fs.rmSync(programs, { recursive: true })
 })
 
-/** Sets the path of this process. `process.env` of a test is a copy. */
+/** Sets the path of this process. A test's `process.env` is only a copy. */
 async function setPath(path: string): Promise<void> {
   const worker = new Worker(`process.env.PATH = ${JSON.stringify(path)}`, { eval: true, env: SHARE_ENV })
   await once(worker, 'exit')
 }
 
-/** Puts a program before the real one, which writes `text` to stderr and fails. */
+/** Puts a program ahead of the real one in PATH. It writes `text` to stderr and fails. */
 async function inject(name: string, text: string): Promise<void> {
   const script = `#!/bin/sh\ncat >&2 <<'END'\n${text}\nEND\nexit 1\n`
   fs.writeFileSync(path.join(programs, name), script, { mode: 0o755 })

@@ -100,7 +100,7 @@ test('a subvolume with lost writes is neither copied nor sealed, also if the poo
   await failing.create('source', 'demo')
   const file = path.join(failing.path('source'), 'file')
   const copy = { source: 'source', name: 'copy', project: 'demo', isReadOnly: true, quotaBytes: null }
-  // From here on data lands above the cut at 68 MiB; only names are written below it.
+  // From this point, data lands above the cut at 68 MiB. Only names are written below it.
   fs.writeFileSync(file, randomBytes(120 * MIB))
   await failing.setReadOnly('source', true)
   await failing.setReadOnly('source', false)

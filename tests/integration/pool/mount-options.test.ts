@@ -17,7 +17,7 @@ test("the kernel's threads for a pool are bounded by the processors of the host"
     const mounts = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
     const line = mounts.find((text) => text.includes(mountPath)) ?? ''
     const cpus = os.availableParallelism()
-    // The kernel shows it unless it is its own number.
+    // The kernel omits the option if it equals the kernel's default.
     const [, shown = String(Math.min(cpus + 2, 8))] = /thread_pool=(\d+)/.exec(line) ?? []
     expect(poolOptions(cpus)).toContain(`thread_pool=${shown}`)
   } finally {

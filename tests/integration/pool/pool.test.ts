@@ -140,7 +140,7 @@ describe('space', () => {
     const before = fs.statSync(path.join(directory, 'pool.img')).size
     await pool.create('box', 'demo')
     const space = () => fs.statfsSync(pool.path('box'))
-    // More in all than the pool had at first, each file once there is room for it.
+    // Writes more in total than the pool's first size. Writes each file once there is space for it.
     for (let index = 0; index < 18; index++) {
       await until(() => space().bavail * space().bsize > 48 * MIB)
       fs.writeFileSync(path.join(pool.path('box'), `file${index}`), randomBytes(16 * MIB))
@@ -224,7 +224,7 @@ function writeDurably(file: string, data: Buffer): void {
   }
 }
 
-/** Writes in a loop and reports failures only at its end. */
+/** Writes in a loop, and reports failures only at the end. */
 async function startWriter(target: string) {
   const file = await fs.promises.open(target, 'w')
   const page = randomBytes(256 * 1024)
@@ -257,7 +257,7 @@ interface Held {
   kill(): void
 }
 
-/** Starts another process that has the pool open, to be killed. */
+/** Starts another process that has the pool open. The test kills it. */
 async function holdPool(name: string, kind = 'agent'): Promise<Held> {
   const program = path.resolve('tests/fixtures/pool-holder.ts')
   const args = [directory, path.join(directory, 'run'), name, kind]

@@ -16,7 +16,7 @@ const MIB = 1024 * 1024
 const ENDED: Scrub = { status: 'interrupted', startedAt: 1, endedAt: null, checkedBytes: 0, errors: 0 }
 const clock = { now: () => 7 }
 let lab: PoolLab
-/** A disk of its own for the note of scrubs, which tests fill. */
+/** A separate disk for the notes of scrubs, which tests fill. */
 let dataDir: string
 let note: string
 let warnings: string[]
@@ -41,7 +41,7 @@ afterEach(async () => {
   await lab.close()
 })
 
-/** Opens the scrubs of the pool, whose counts of errors are asked of `root`. */
+/** Opens the scrubs of the pool, with error counts read from `root`. */
 function open(root = mountPath()): PoolScrubs {
   const rootFd = openBelow(AT.FDCWD, root, { flags: O.RDONLY | O.DIRECTORY })
   fds.push(rootFd)

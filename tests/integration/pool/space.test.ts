@@ -21,7 +21,7 @@ function fill(name: string): void {
   try {
     for (;;) fs.writeSync(fd, piece)
   } catch (error) {
-    // EDQUOT or ENOSPC; Node has a name for only one of them.
+    // EDQUOT or ENOSPC. Node has a name for only one of them.
     expect([-122, -28]).toContain((error as NodeJS.ErrnoException).errno)
   } finally {
     fs.closeSync(fd)

@@ -27,7 +27,7 @@ async function open(
   return registry
 }
 
-/** For registries that fall silent or are slow; others have the times of the product. */
+/** Timeouts for registries that stall or are slow. Other registries get the product's timeouts. */
 const QUICK = { connectMs: 5_000, silenceMs: 1_500, answerMs: 4_000, paceMs: 500, paceBytes: 100_000 }
 
 interface Pull {
@@ -37,7 +37,7 @@ interface Pull {
   signal?: AbortSignal
 }
 
-/** Pulls an image and returns its size in bytes. */
+/** Pulls an image, and returns its size in bytes. */
 async function pull(registry: ScriptedRegistry, options: Pull = {}): Promise<number> {
   const { reference = `${registry.host}/it:1`, named = [registry.url], times } = options
   const images = createImageRegistry({ named, now: Date.now, ...(times && { times }) })

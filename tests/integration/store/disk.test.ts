@@ -136,7 +136,7 @@ describe('the ballast', () => {
         expect(statSync(path).blocks * 512).toBe(8 * MIB)
         fillDisk()
         ballast.release()
-        // Longer than it checks whether there is room.
+        // Longer than the interval between its checks for space.
         await sleep(100)
         expect(existsSync(path)).toBe(false)
         rmSync(join(disk, 'fill'))
@@ -175,7 +175,7 @@ describe('a transaction that waits for the disk off the main thread', () => {
     const database = openDatabase(join(directory, 'boxyard.db'), { ballast: null })
     const both = [database.transactionSoon(write(database, 'a')), database.freeingSoon(write(database, 'b'))]
     database.transaction(write(database, 'c'))
-    // What is not synced yet is read by others.
+    // Other readers see data that is not synced yet.
     const [NORMAL, FULL] = ['1', '2']
     expect(database.all('SELECT value FROM meta ORDER BY key').map(({ value }) => value)).toEqual([
       NORMAL,
@@ -198,7 +198,7 @@ describe('a transaction that waits for the disk off the main thread', () => {
   })
 })
 
-/** Cuts a filesystem off its disk. */
+/** Cuts a filesystem off from its disk. */
 function shutDown(path: string): void {
   const fd = openSync(path, 'r')
   controlBuffer(fd, FS_IOC_SHUTDOWN, Buffer.from(new Uint32Array([WITHOUT_FLUSH]).buffer))

@@ -10,14 +10,14 @@ const ROWS = 30_000
 let directory: string
 let database: Database
 let events: EventStore
-/** How SQLite looks up events, by each query since the last read, and how many rows it gave. */
+/** SQLite's query plans for each query since the last read, and the number of rows returned. */
 let looked: { plans: string[]; rows: number }
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-event-reads-'))
   database = openDatabase(join(directory, 'boxyard.db'), { ballast: null })
   events = createEventStore({ ...database, all: allWatched, page: pageWatched }, () => () => undefined)
-  // Of ten rows nine are loud's, one is calm's; each hundredth is of a type of its own, the last alone is rare's.
+  // Nine of ten rows belong to loud, one to calm. Every hundredth row has another type. Only the last row belongs to rare.
   const audience = `CASE WHEN i = ${ROWS} THEN 'rare' WHEN i % 10 = 0 THEN 'calm' ELSE 'loud' END`
   database.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
     INSERT INTO events (at, type, audience, record)
@@ -57,7 +57,7 @@ async function read(query: Partial<EventQuery> & { projects: string[] | '*' }) {
   return { ...page, numbers: page.events.map(({ number }) => number) }
 }
 
-/** Reads all pages; returns the numbers, and the most rows that one page took. */
+/** Reads all pages. Returns the numbers, and the largest number of rows read for one page. */
 async function readAll(query: Parameters<typeof read>[0]): Promise<{ numbers: number[]; most: number }> {
   const numbers: number[] = []
   for (let [after, most] = [0, 0]; ; ) {

@@ -30,7 +30,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Runs `npm run audit` with the registry of this test. */
+/** Runs `npm run audit` with this test's registry. */
 function audit(): Promise<{ code: unknown; stdout: string }> {
   const { port } = server.address() as AddressInfo
   const env = { ...process.env, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_fetch_retries: '0' }
@@ -51,7 +51,7 @@ test('a known vulnerability of a package of production fails the audit, by name 
   expect(stdout).toMatch(/^FAULT ws .*\(high\): Memory without bound https:\/\/example\.org\/GHSA-1$/m)
   expect(code).toBe(1)
   expect(asked).toHaveProperty('undici')
-  // Packages of development are not asked for.
+  // The audit does not ask for development packages.
   expect(asked).not.toHaveProperty('jest')
 })
 

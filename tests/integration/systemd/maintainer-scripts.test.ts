@@ -28,7 +28,7 @@ test('an installation is repeated, keeps settings, and a removal that was cut of
   root.write('/etc/boxyard/boxyard.conf', 'BOXYARD_PORT=9000\n')
   expect(root.run('/archive/install.sh').code).toBe(0)
   expect(readFileSync(root.pathOf('/etc/boxyard/boxyard.conf'), 'utf8')).toBe('BOXYARD_PORT=9000\n')
-  // As systemd, which knows no unit whose file is gone.
+  // Imitates systemd, which does not know a unit without its file.
   const strict = '#!/bin/sh\nfor last; do :; done\n[ "$1" != disable ] || [ -e "/usr/lib/systemd/system/$last" ]\n'
   root.write('/usr/local/bin/systemctl', strict, 0o755)
   const cut = root.run(
@@ -62,14 +62,14 @@ test('the Debian package is refused beside an installation, and installed and re
   expect(refused).toEqual({ code: 1, output: expect.stringContaining('remove that first (./install.sh --remove)') })
   expect(existsSync(root.pathOf('/usr/lib/boxyard/agent'))).toBe(true)
   expect(root.run('/archive/install.sh --remove && dpkg --install /boxyard.deb')).toMatchObject({ code: 0 })
-  // As dpkg does for one that was cut off.
+  // dpkg does this for an interrupted installation.
   for (const again of ['dpkg --install /boxyard.deb', '/scripts/preinst install 1', '/scripts/preinst upgrade 1'])
     expect(root.run(again)).toMatchObject({ code: 0 })
 })
 
 test('a removal takes away what an installation left that was cut off, after the boxes were stopped', () => {
   expect(root.run('/archive/install.sh').code).toBe(0)
-  // As the program, which needs its files.
+  // Imitates the program, which needs its files.
   root.write('/usr/bin/boxyard', '#!/bin/sh\ncd /usr/lib/boxyard && echo "boxyard $*"\n', 0o755)
   expect(root.run('cp -r /usr/lib/boxyard /usr/lib/boxyard.new && mv /usr/lib/boxyard /usr/lib/boxyard.old').code).toBe(
     0,
@@ -110,7 +110,7 @@ test('a purge removes nothing of what is mounted in the data directory', () => {
 
 test('a purge leaves data that an agent of a checkout serves meanwhile, and what other deployments have in /run', () => {
   const data = root.pathOf('/var/lib/boxyard')
-  // Those of this machine are seen in the scratch root.
+  // The scratch root shows this machine's instances.
   root.run('rm -rf /run/boxyard')
   for (const name of ['abcd0123/pool', 'other678/pool', 'hosts'])
     mkdirSync(root.pathOf(`/run/boxyard/${name}`), { recursive: true })
@@ -125,7 +125,7 @@ test('a purge leaves data that an agent of a checkout serves meanwhile, and what
   expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: '' })
   expect(existsSync(data)).toBe(false)
   expect(readdirSync(root.pathOf('/run/boxyard'))).toEqual(['hosts', 'other678'])
-  // Of the last one nothing stays.
+  // Nothing of the last instance remains.
   root.run('rm -r /run/boxyard/other678 /run/boxyard/hosts/0 && touch /run/boxyard/hosts/.lock')
   expect(root.run('/scripts/postrm purge')).toEqual({ code: 0, output: '' })
   expect(existsSync(root.pathOf('/run/boxyard'))).toBe(false)

@@ -11,19 +11,19 @@ import { lendWebPackages } from '../../helpers/web/packages.ts'
 
 const architecture = architectureOf(undefined)
 let scratch: string
-/** Two releases of one commit, made in checkouts at different paths. */
+/** Two releases of one commit, built in checkouts at different paths. */
 let releases: { files: string[]; directory: string }[]
-/** The files of the package, as they are on a host. */
+/** The files of the package, as installed on a host. */
 let root: string
 let deb: string
 const other = architecture === 'amd64' ? 'arm64' : 'amd64'
-/** Files of the release of the service for the other architecture. */
+/** Files of the service's release for the other architecture. */
 let ofOther: string[]
 
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 })
 
-/** Makes a release in a checkout, while others are made, and returns its files. */
+/** Builds a release in a checkout, in parallel with other builds, and returns its files. */
 async function build(checkout: string, ...args: string[]): Promise<string[]> {
   const program = ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts'), ...args]
   const { stdout } = await promisify(execFile)(process.execPath, program, {
@@ -35,7 +35,7 @@ async function build(checkout: string, ...args: string[]): Promise<string[]> {
 
 beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-test-'))
-  // In memory, in this worker's own mount namespace: a busy disk takes minutes to forget that many files.
+  // Uses memory, in this worker's own mount namespace. A busy disk takes minutes to delete that many files.
   run('mount', '-t', 'tmpfs', '-o', 'mode=700,size=8g', 'boxyard-release-test', scratch)
   const building = ['one', 'another'].map(async (name) => {
     const checkout = join(scratch, name)
@@ -45,7 +45,7 @@ beforeAll(async () => {
     if (name === 'another') ofOther = await build(checkout, other, '--service')
     return { files, directory: join(checkout, 'dist/release', architecture) }
   })
-  // What still builds would keep the directory busy after another has failed.
+  // A running build would keep the directory busy after another build has failed.
   await Promise.allSettled(building)
   releases = await Promise.all(building)
   deb = releases[0]?.files.find((path) => path.endsWith('.deb')) ?? ''
@@ -106,7 +106,7 @@ test('the package runs with its own Node.js, and knows its version', () => {
     '--version',
   )
   expect(told).toBe(`boxyard ${version} (${commit})\n`)
-  // Loads every package that it imports, native ones too.
+  // Loads every package that it imports, including native ones.
   const loaded = spawnSync(node, ['--input-type=module', '-e', LOAD], {
     cwd: join(root, 'usr/lib/boxyard'),
     encoding: 'utf8',
@@ -156,7 +156,7 @@ test('the command line is one file, that runs without packages or Node.js beside
     spawnSync(program, args, { cwd: place, encoding: 'utf8', env: { HOME: place, PATH: '/nonexistent' } })
   expect(own('--version')).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^boxyard \d/) })
   expect(own('sync', '--help').stdout).toContain('--delete')
-  // What it loads only when it needs it.
+  // Loads modules that the CLI loads only on demand.
   const refused = own('ls', '-p', 'demo', '-o', 'yaml')
   expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('cannot be reached')])
 })
@@ -274,7 +274,7 @@ function writeSomething(checkout: string): void {
   run('sh', '-c', `echo changed >>${checkout}/README.md`)
 }
 
-/** Offset and values of `e_machine` in elf(5). */
+/** Offset and values of `e_machine`, see elf(5). */
 const ELF_MACHINE = 18
 const EM_X86_64 = 62
 const EM_AARCH64 = 183

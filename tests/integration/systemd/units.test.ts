@@ -8,7 +8,7 @@ import { ROOT } from '../../../infra/commands.ts'
 import { UNITS } from '../../../infra/release/tree.ts'
 
 const SYSTEM = 'usr/lib/systemd/system'
-/** A root directory with our units, those that they name, and files at the places of the programs. */
+/** A root directory with our units, the units that they name, and files in place of the programs. */
 let root: string
 
 beforeAll(() => {
@@ -22,7 +22,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** Returns the text of a unit without what the systemd of this machine does not know yet; Debian 13 has version 257. */
+/** Returns a unit's text without settings that the systemd of this machine does not know yet. Debian 13 has version 257. */
 function knownOf(text: string): string {
   const version = /^systemd (\d+)/.exec(execFileSync('systemd-analyze', ['--version'], { encoding: 'utf8' }))?.[1]
   return Number(version) >= 254 ? text : text.replace(/^DelegateSubgroup=.*$/m, '')
@@ -40,7 +40,7 @@ test.each([...UNITS])('systemd takes %s without a word', (unit) => {
     ['verify', '--man=no', '--recursive-errors=yes', `--root=${root}`, unit],
     { encoding: 'utf8' },
   )
-  // Said, for units that name that of the boxes, where this machine has cgroups of version 1, which the package does not serve.
+  // systemd prints this for units that name the boxes' unit, on a machine with cgroup version 1. The package does not support version 1.
   const words = stderr.split('\n').filter((line) => !line.includes('we are running with legacy cgroups v1'))
   expect([status, stdout, words]).toEqual([0, '', ['']])
 })

@@ -50,7 +50,7 @@ const attach = (name: string, readOnly: boolean) =>
   service.attachments.attach(vol, { box: name, path: '/vol', read_only: readOnly }, PATIENT)
 const detach = (name: string) => service.attachments.detach(vol, name, { ...PATIENT, answerOf: () => null })
 
-/** Counts the detaches that the runtime refuses from now on. */
+/** Counts the detaches that the runtime refuses after this call. */
 function countRefusals(): { count: number } {
   const refusals = { count: 0 }
   const { runtime } = service
@@ -162,7 +162,7 @@ describe('a restore of a volume', () => {
     service.world.busy.add(two.id)
     const refusals = countRefusals()
     const restored = service.restore('vol', 'good', 60_000)
-    // From the second attempt on, the box that refused is asked first.
+    // After the first attempt, the service asks the box that refused first.
     await untilTrue(() => refusals.count >= 2)
     for (let look = 0; look < 50; look++) {
       expect(service.world.mounts.get(one.id)).toHaveLength(1)
@@ -192,7 +192,7 @@ describe('a restore of a volume', () => {
     const { promise, resolve: release } = Promise.withResolvers<void>()
     const last = one.id < two.id ? two : one
     service.world.wedged.set(last.id, promise)
-    // Longer than the wait for the other stop, as is the time after which the reconciler gives a stop up.
+    // Longer than the wait for the other stop. The reconciler's limit for a stop is longer as well.
     const slow = service.boxes.stop(last, { ...PATIENT, waitMs: 60_000 })
     const restored = service.restore('vol', 'good', 60_000)
     await sleep(20)
@@ -206,7 +206,7 @@ describe('a restore of a volume', () => {
 })
 
 describe('data read before a restore', () => {
-  /** Runs `work` after the next read of a volume, before the result is returned. */
+  /** Runs `work` after the next read of a volume, before the read returns. */
   const afterNextLook = (work: () => Promise<unknown>): void => {
     const { volumes } = service.store
     const { get } = volumes
