@@ -17,13 +17,13 @@ import { CREATE_BOX, ROUTES, UPDATE_BOX } from './specification/routes.ts'
 import { nameOfRoute, type Route } from './specification/shape.ts'
 import { faultsOfFields } from './specification/values.ts'
 
-// Restates the specification of the API. No change may rename or narrow what these tables hold.
+// Restates the API's specification. No change may rename or narrow these tables.
 
 const { client } = useSharedService()
 let document: Document
 const known: KnownDefaults = { base: '', region: '' }
 
-/** Schemas of the document, to change them. */
+/** Schemas of the document, which tests change. */
 type Schemas = Record<'Box' | 'BoxConfig' | 'CreateBox', { properties: Record<string, unknown>; required: string[] }>
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function send({ route, name = '', method = route.method, body, hasToken }:
   })
 }
 
-/** Returns the description of an answer in the OpenAPI document. */
+/** Returns the OpenAPI document's description of an answer. */
 function describedAs(route: Route, { status }: Answer): string | undefined {
   return new DocumentCheck(document).operationOf(route)?.responses[String(status)]?.description
 }

@@ -23,14 +23,14 @@ describe('a connection to a port of a box', () => {
   })
 
   let lastPort = 7000
-  /** Starts a program of perl, which has `$PORT`, in the background; its listener is there when this resolves. */
+  /** Starts a Perl program with `$PORT` in the background, and resolves once it listens. */
   const listen = async (id: string, address: string, serve: string): Promise<number> => {
     const port = ++lastPort
     const program = `${SERVER} my $PORT = ${port}; my $l = server('${address}', $PORT); open(STDOUT, '>/dev/null'); ${serve}`
     writeFileSync(`${lab.home}/roots/${id}/tmp/server-${port}`, program)
     const start = `perl /tmp/server-${port} >/tmp/out-${port} 2>&1 </dev/null & sleep 0`
     await execute(lab.runtime, id, start)
-    // In hexadecimal, and of a state of listening.
+    // In hexadecimal, with the state for a listening socket.
     const hex = port.toString(16).toUpperCase().padStart(4, '0')
     await untilTrue(async () => {
       const { stdout } = await execute(lab.runtime, id, 'cat /proc/net/tcp /proc/net/tcp6 2>/dev/null')
@@ -179,7 +179,7 @@ describe('a connection to a port of a box', () => {
   })
 })
 
-/** What the servers share: each client gets a process of its own. */
+/** Code that the servers share. Each client gets its own process. */
 const SERVER = `use Socket; use IO::Socket::INET; $SIG{CHLD} = 'IGNORE'; $SIG{PIPE} = 'IGNORE';
 sub server { IO::Socket::INET->new(LocalAddr => $_[0], LocalPort => $_[1], Listen => 128, ReuseAddr => 1) or die $! }
 sub put { my ($c, $d) = @_; my $at = 0; while ($at < length $d) { my $n = syswrite($c, $d, length($d) - $at, $at) or return 0; $at += $n } 1 }

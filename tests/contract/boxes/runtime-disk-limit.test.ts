@@ -17,11 +17,11 @@ import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 const BOX = 'box_bounded'
 const PIECE_MB = 2
 const SECONDS = 4
-/** What a box writes until it is looked at, on a quick disk beside other work. */
+/** MB that a box writes between two checks, on a fast disk next to other work. */
 const LOOK_MB = 100
-/** Less than the ten seconds for which a box stands still at most. */
+/** Less than 10 s, the longest time that a box stays paused. */
 const LONGEST_MS = 8_000
-/** More than a box of 1 MB/s writes while a test waits. */
+/** More than a box with 1 MB/s writes while a test waits. */
 const FREE_MB = 250
 
 describe('the disk of a box', () => {
@@ -47,7 +47,7 @@ describe('the disk of a box', () => {
   const stop = () => lab.runtime.stop(BOX, { graceMs: 0 })
   const change = (bounds: Partial<DiskBounds>) =>
     lab.runtime.resize(BOX, { cpus: 2, ramMb: 256, shmMb: 128, ...UNBOUNDED, ...bounds })
-  /** Repeats a line of the shell from now on, and returns how often it has ended. */
+  /** Repeats a shell command. Returns a function that counts the completed runs. */
   const loop = async (line: string): Promise<() => number> => {
     writeFileSync(`${root}/tmp/done`, '')
     await execute(lab.runtime, BOX, `(while :; do ${line}; printf x >>/tmp/done; done) >/dev/null 2>&1 </dev/null &`)
@@ -63,7 +63,7 @@ describe('the disk of a box', () => {
     await untilTrue(() => count() - before > times)
   }
   const write = `dd if=/dev/urandom of=/tmp/written bs=1M count=${PIECE_MB} conv=fsync`
-  /** Makes it stand still for as long as any box does. */
+  /** Writes enough for the longest pause of any box. */
   const overdraw = () => execute(lab.runtime, BOX, 'dd if=/dev/urandom of=/tmp/large bs=1M count=64 conv=fsync')
   const untilPaused = (): Promise<void> => {
     const before = lab.runtime.pausedSeconds()

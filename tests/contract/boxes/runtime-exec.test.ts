@@ -63,7 +63,7 @@ describe('a command in a box', () => {
 
   test.each([
     [['/nowhere/x'], {}, 127, 'boxyard: /nowhere/x: not found\n'],
-    // The reason is crun's: 1.8 says "permission denied", 1.21 "operation not permitted".
+    // The reason comes from crun: 1.8 prints "permission denied", 1.21 "operation not permitted".
     [
       ['/etc/passwd'],
       {},
@@ -82,7 +82,7 @@ describe('a command in a box', () => {
   test('a file without a known format is no program', async () => {
     await run('echo nonsense >/tmp/noise; chmod +x /tmp/noise')
     const outcome = await run(['/tmp/noise'])
-    // crun 1.21 has reported a running program by then, and exits with 1 itself.
+    // crun 1.21 has already reported a running program, and exits with 1.
     expect([
       { exitCode: 126, stderr: 'boxyard: /tmp/noise: cannot be started: Exec format error\n' },
       { exitCode: 1, stderr: 'exec: Exec format error\n' },
@@ -199,7 +199,7 @@ describe('a command in a box', () => {
       return stdout.trim().split('\n')
     }
     try {
-      // Only root may create it.
+      // Only root can create it.
       await untilTrue(() => existsSync(`${rootPath}/root/made`))
       const [ids, ...gained] = await linesOf(String(await running.process))
       const [, ...ofRoot] = await linesOf('self')

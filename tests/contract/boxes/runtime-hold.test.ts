@@ -86,7 +86,7 @@ describe('a detached command', () => {
       code: 'rate_limited',
       headers: { 'Retry-After': '1' },
     })
-    // Input that is read at once needs no room.
+    // Input that the command reads at once needs no space.
     const small = await hold('cat', { stdin: Buffer.from('small') })
     expect(await small.ended).toMatchObject({ exitCode: 0 })
     for (const held of helds) await held.signal('SIGKILL')

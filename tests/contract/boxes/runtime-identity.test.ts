@@ -18,7 +18,7 @@ describe('what tells who a box is', () => {
     await untilGone(lab)
   })
 
-  /** Returns a root with the keys of another box, and a program in the place of ssh-keygen, which says for whom it made a key. */
+  /** Returns a root with another box's keys. `program` replaces ssh-keygen, and prints for which box it made a key. */
   const rootWith = (id: string, program: string): string => {
     const root = lab.makeRoot(id)
     for (const path of ['etc/ssh', 'usr/bin', 'var/lib/dbus']) mkdirSync(`${root}/${path}`, { recursive: true })
@@ -57,7 +57,7 @@ describe('what tells who a box is', () => {
     expect(given).toMatch(/^# .*\n(.*\n)*$/)
     await restart()
     expect(await run('cat /etc/resolv.conf')).toBe(given)
-    // Appended, edited by a rename, and written over.
+    // The box appends, edits by renaming, and overwrites.
     await run('echo "nameserver 192.0.2.1" >>/etc/resolv.conf; sed -i s/box-names/mine/ /etc/hostname')
     await restart()
     expect(await run('tail -n 1 /etc/resolv.conf; cat /etc/hostname')).toBe('nameserver 192.0.2.1\nmine\n')
@@ -209,7 +209,7 @@ describe('what tells who a box is', () => {
       expect(isStarted).toBe(false)
       ready.resolve()
       await starting
-      // Where nothing listens, a connection is refused.
+      // Connections to a port without a listener are refused.
       const { stdout } = await execute(lab.runtime, 'box_first', 'timeout 1 nc 169.254.1.53 53 </dev/null 2>&1')
       expect([asked, stdout]).toEqual([['box_first'], ''])
     } finally {

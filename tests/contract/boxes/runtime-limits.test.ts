@@ -6,7 +6,7 @@ import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone, untilTrue } fro
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 import { initOf, mountTable } from '../../helpers/volumes/lab.ts'
 
-// In a pod the kubelet decides which CPUs a container may use.
+// In a pod, the kubelet chooses the CPUs of a container.
 const nprocOf = (cpus: number): string =>
   String(runtimeOfTests() === 'kubernetes' ? availableParallelism() : Math.min(cpus, availableParallelism()))
 
@@ -138,7 +138,7 @@ describe('a box with lxcfs', () => {
   })
 })
 
-/** Files that show the box's own limits, or that programs read and that name no activity of others. */
+/** Files that show the box's own limits, or that programs read and that reveal no activity of others. */
 const HARMLESS: ReadonlySet<string> = new Set([
   ...['cgroups', 'config.gz', 'consoles', 'cpuinfo', 'crypto', 'devices', 'dma', 'execdomains', 'fb', 'filesystems'],
   ...['key-users', 'loadavg', 'meminfo', 'misc', 'mounts', 'stat', 'swaps', 'uptime', 'version', 'version_signature'],

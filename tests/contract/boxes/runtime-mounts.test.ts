@@ -175,7 +175,7 @@ describe('data mounts of a running box', () => {
     })
     const [user] = /\d+(?= \(busybox\))/.exec(String(refusal)) ?? []
     await finish(tool)
-    // Not by name: killall ends all that run a program named busybox, the shell that waits included.
+    // Kills by pid. killall ends all processes that run a program named busybox, including the shell that waits.
     await run(`kill ${user}; while kill -0 ${user}; do :; done`)
     await detach()
     expect(await mounts()).toEqual([])
@@ -259,7 +259,7 @@ describe('data mounts of a running box', () => {
   })
 
   test('a box whose init is exiting counts as stopped', async () => {
-    // A killed init lingers without namespaces while its pid namespace has a process whose outside parent cannot reap it.
+    // A killed init remains without namespaces while its pid namespace has a process whose outside parent cannot reap it.
     const outer = spawn('unshare', ['--pid', '--fork', 'sleep', '60'], { stdio: 'ignore' })
     const children = (pid: number | undefined): number[] =>
       readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)

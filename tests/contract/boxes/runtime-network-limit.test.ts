@@ -4,7 +4,7 @@ import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone } from '../../he
 
 const SECONDS = 2
 const LEAST_MBPS = 8
-/** While the receiver listens, with what may come at once, and some more. */
+/** Allowance while the receiver listens, plus the burst, plus a margin. */
 const MOST_BYTES = (LEAST_MBPS * 125_000 * (SECONDS + 2) + 512 * 1024) * 1.3
 const MOST_PACKETS = (LEAST_MBPS * 200 * (SECONDS + 2) + 320) * 1.3
 
@@ -32,7 +32,7 @@ describe('the network of a box', () => {
     return stderr === '' ? Number(stdout) : Promise.reject(new Error(stderr))
   }
   let port = 7000
-  /** Sends for `SECONDS` as fast as it can, and returns how many bytes, or packets, the other box got. */
+  /** Sends for `SECONDS` as fast as possible. Returns how many bytes, or packets, the other box received. */
   const exchange = async (kind: 'bytes' | 'packets', from: string, to: string): Promise<number> => {
     port++
     const type = kind === 'bytes' ? 'SOCK_STREAM' : 'SOCK_DGRAM'

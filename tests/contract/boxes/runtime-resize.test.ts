@@ -86,7 +86,7 @@ describe('limits of a running box', () => {
     const before = await usedMb()
     await run('head -c 60m /dev/zero >/dev/shm/held')
     expect((await usedMb()) - before).toBeGreaterThanOrEqual(55)
-    // It keeps what it holds, and has no room for more.
+    // It keeps its content, and has no space for more.
     await lab.runtime.resize('box_main', { cpus: 2, ramMb: 128, shmMb: 8, ...UNBOUNDED })
     expect([await size(), await run('stat -c %s /dev/shm/held')]).toEqual(['60', String(60 * MIB)])
     expect(await run('echo more 2>&1 >/dev/shm/more | grep -o "No space left"')).toBe('No space left')
@@ -100,7 +100,7 @@ describe('limits of a running box', () => {
     const spec = lab.spec('box_unsized', { ramMb: 96, nesting: true })
     await lab.runtime.start(spec)
     const unsized = 'mount -t tmpfs -o remount,size=0 shm /dev/shm'
-    // The /dev/shm of a pod belongs to the node's user namespace, so the root of its box may not remount it.
+    // A pod's /dev/shm belongs to the node's user namespace, so the box's root cannot remount it.
     const refused = 'permission denied'
     const { exitCode, stderr } = await execute(lab.runtime, spec.id, unsized)
     expect(exitCode === 0 || stderr).toEqual(exitCode === 0 ? true : expect.stringContaining(refused))
@@ -114,7 +114,7 @@ describe('limits of a running box', () => {
     const fill = await execute(lab.runtime, 'box_main', 'head -c 200m /dev/zero >/dev/shm/fill')
     expect([fill.exitCode, fill.signal]).not.toEqual([0, null])
     expect((await lab.runtime.usage('box_main'))?.memoryBytes).toBeLessThanOrEqual(40 * MIB)
-    // No command starts in what is left of its memory.
+    // The remaining memory is too small for any command.
     await resize(2, 128)
     expect(await execute(lab.runtime, 'box_main', 'rm /dev/shm/fill')).toMatchObject({ exitCode: 0 })
   })

@@ -19,7 +19,7 @@ describe('the runtime', () => {
     const made = [
       'mkdir -p -m 2750 /run/sshd /run/a/b && chown 3:4 /run/sshd && touch /run/pid /run/a/b/lock',
       'mkfifo /run/a/fifo && ln -s /etc /run/a/link && printf x >"/run/$(printf "\\377")"',
-      // As crun, podman and containerd keep the state of containers.
+      // Directories in which crun, podman and containerd keep the state of containers.
       'mkdir -p /run/crun/c1 /run/engine/tasks/moby/c2/rootfs /run/engine/empty/deep && touch /run/crun/c1/status /run/engine/tasks/moby/c2/pid',
       'mkdir -p /run/user/1000/gnupg /run/lock/apache2 && touch /run/user/1000/bus /run/user/1000/gnupg/s /run/lock/apache2/pid',
     ]

@@ -102,7 +102,7 @@ describe('a session', () => {
     ])
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     expect(outcomes[1]).toMatchObject({ reason: { code: 'name_taken' } })
-    // A refused caller finds the session that has the name.
+    // A refused caller finds the session with this name.
     expect(find('same').sessionId).toBe(outcomes[0]?.status === 'fulfilled' ? outcomes[0].value.sessionId : '')
     await expect(open('same')).rejects.toMatchObject({ code: 'name_taken' })
     expect((await lab.runtime.sessions(BOX)).map(({ name }) => name).sort()).toEqual(['other', 'same'])

@@ -19,7 +19,7 @@ const PIDS_MAX = 32
 const OWN = 1
 const FULL = 'box_full'
 const SMALL = 'box_small'
-// More than the box has, of a child of the shell.
+// Needs more memory than the box has, in a child of the shell.
 const HOG = 'tail -c 200m /dev/zero'
 
 describe('a command in a box that is short of something', () => {
@@ -42,15 +42,15 @@ describe('a command in a box that is short of something', () => {
   })
 
   const processes = (): number => Number(readFileSync(boxCgroupFile(lab, FULL, 'pids', 'pids.current'), 'utf8'))
-  /** Fills the box with processes until `free` more can be started. */
+  /** Fills the box with processes until only `free` more can start. */
   const fill = async (free: number): Promise<() => Promise<void>> => {
-    // What an earlier start left behind counts until it has been reaped, and would keep the shell from starting all.
+    // Processes of an earlier call count until they are reaped. They would keep the shell from starting all of its processes.
     await untilTrue(() => processes() === OWN)
     const count = PIDS_MAX - OWN - 1 - free
     const script = `read go; i=0; while [ $i -lt ${count} ]; do sleep 600 >/dev/null 2>&1 </dev/null & i=$((i+1)); done; echo up; exec sleep 600`
     const request = { command: ['/bin/sh', '-c', script], cwd: '/', environment: {}, user: null }
     const filler = await lab.runtime.exec(FULL, request)
-    // crun counts until it has ended: a shell that forks before that is refused the last process, and ends.
+    // crun counts until it exits. A shell that forks before that cannot start its last process, and exits.
     await untilTrue(() => processes() === OWN + 1)
     filler.stdin.write('go\n')
     const up = new Promise((resolve) => filler.stdout.once('data', () => resolve('up')))

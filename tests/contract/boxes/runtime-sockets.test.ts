@@ -6,7 +6,7 @@ import { startWithPerl } from '../../helpers/boxes/hostile.ts'
 import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 
 const BOX = 'box_sockets'
-/** Else perl complains about the locale. */
+/** Keeps Perl from complaining about the locale. */
 const C = { LC_ALL: 'C' }
 
 describe('a socket in a box', () => {
@@ -41,7 +41,7 @@ describe('a socket in a box', () => {
       connection.write('hello')
     })
   }
-  /** Connects as a user of the box, and returns what it reads. */
+  /** Connects as a user of the box, and returns the greeting. */
   const greet = async (user: string | null, path = socket.path): Promise<string> => {
     const program = `use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => '${path}') or die "$!\\n"; sysread($s, my $d, 5); print $d`
     const { stdout, stderr } = await execute(lab.runtime, BOX, ['perl', '-e', program], { user, environment: C })
@@ -95,7 +95,7 @@ describe('a socket in a box', () => {
     const program = `use Socket; use Fcntl; my @held; for (1..1000) { socket(my $s, AF_UNIX, SOCK_STREAM, 0) or last;
       fcntl($s, F_SETFL, O_NONBLOCK); push @held, $s if connect($s, pack_sockaddr_un('${socket.path}')) } print scalar(@held), "\\n"; $| = 1; sleep 2`
     const { stdout } = await execute(lab.runtime, BOX, ['perl', '-e', program], { environment: C })
-    // Those that wait in the box are as many as its queue has places.
+    // The box's queue has places for 17 waiting connections.
     expect(Number(stdout)).toBeLessThanOrEqual(8 + 17)
     await untilTrue(() => taken.length > 8 && taken.every(({ destroyed }) => destroyed))
     expect(mostAtOnce).toBe(8)

@@ -5,16 +5,16 @@ import { newId } from '../../../shared/ids.ts'
 /** A runtime under test. */
 export interface RuntimeLab {
   runtime(): Runtime
-  /** Returns the specification of a box, and creates its root. */
+  /** Returns the specification of a box, and creates the box's root. */
   spec(id: string, changes?: Partial<BoxSpec>): Promise<BoxSpec>
-  /** Creates a tree that boxes can mount; returns its host path. */
+  /** Creates a tree that boxes can mount, and returns its host path. */
   makeVolume(name: string): Promise<string>
-  /** Closes the runtime without stopping boxes and opens another in its place, as a restarted agent would. */
+  /** Closes the runtime without stopping boxes, and opens another in its place, as a restarted agent would. */
   reopen(): Promise<void>
   close(): Promise<void>
 }
 
-/** Defines the contract tests of every runtime, those whose boxes run nothing among them. */
+/** Defines the contract tests of every runtime, including runtimes whose boxes run nothing. */
 export function defineRuntimeSuite(kind: string, open: () => Promise<RuntimeLab>): void {
   let lab: RuntimeLab
   const listed = async (id: string) => (await lab.runtime().list()).find((each) => each.id === id)
@@ -104,7 +104,7 @@ export function defineRuntimeSuite(kind: string, open: () => Promise<RuntimeLab>
       expect(await held()).toEqual([second.execId])
       const [left] = await lab.runtime().listDetached()
       await lab.runtime().stop(id, { graceMs: 0 })
-      // Which of the two signals ends it first is open without a grace.
+      // Without a grace period, either signal can end it first.
       expect(await left?.ended).toMatchObject({ signal: expect.stringMatching(/^SIG(TERM|KILL)$/) })
       await left?.forget()
       expect(await held()).toEqual([])

@@ -166,7 +166,7 @@ describe('a command with a terminal', () => {
     await sleep(50)
     let size = 0
     for await (const chunk of running.stdout as AsyncIterable<Buffer>) size += chunk.length
-    // The terminal may have echoed the three bytes.
+    // The terminal can have echoed the three bytes.
     expect([70_000, 70_003]).toContain(size)
   })
 

@@ -62,7 +62,7 @@ describe('terminals', () => {
   })
 
   test('a box without a free terminal is an error, until one is released', async () => {
-    // Beside its own, with /dev/pts/ptmx.
+    // One terminal is the box's own. The directory also has /dev/pts/ptmx.
     const hold = `for n in $(seq ${TERMINALS_PER_BOX - 1}); do sleep 100 3<>/dev/ptmx & done; until [ $(ls /dev/pts | wc -l) = ${TERMINALS_PER_BOX + 1} ]; do sleep 0.2; done; echo held; wait`
     const shim = await openScreen(lab, 'box_many', hold)
     await shim.until(/held\r\n/)

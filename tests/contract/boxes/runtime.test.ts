@@ -68,7 +68,7 @@ describe('the runtime', () => {
     expect(
       (await execute(lab.runtime, spec.id, 'i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done')).stderr,
     ).toMatch(/fork/)
-    // On a busy machine it gets no more than its half anyway and is not throttled at first.
+    // On a busy machine, the command gets no more than its half anyway, and is not throttled at first.
     const busy = lab.runtime.exec(spec.id, {
       command: ['/bin/sh', '-c', 'while :; do :; done'],
       cwd: '/',
@@ -146,7 +146,7 @@ describe('the runtime', () => {
     await lab.runtime.start(spec)
     await lab.runtime.stop(spec.id, { graceMs: 0 })
     await lab.runtime.start(spec)
-    // Repeated, since the kernel drops a signal for an init that does not handle it yet.
+    // Repeats the signal, because the kernel drops signals that an init does not handle yet.
     await execute(lab.runtime, spec.id, 'kill -9 1; while kill -TERM 1; do sleep 0.1; done')
     await untilTrue(() => exits.length > 0)
     expect(exits).toEqual([{ id: spec.id, outOfMemory: false, isLost: false }])

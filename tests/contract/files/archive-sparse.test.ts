@@ -40,7 +40,7 @@ describe('archives', () => {
   })
 })
 
-/** Files of 200 MB with holes at the start, at the end, between data and everywhere. */
+/** Writes files of 200 MB with holes at the start, at the end, between data, and everywhere. */
 function fillSparse(directory: string): void {
   const size = 200_000_001
   const files = { start: [size - 1], end: [0], middle: [0, 5_000_000, 9_000_000, size - 1], hole: [] }

@@ -227,7 +227,7 @@ describe('archives', () => {
   })
 })
 
-/** Makes one of each thing a tree can hold, with whole seconds as times. */
+/** Makes one of each kind of entry that a tree can hold, with times in whole seconds. */
 function fillVaried(path: string): void {
   const deep = `${path}/deep${'/and-deeper'.repeat(30)}`
   for (const directory of ['sub/in', 'empty', 'ro']) mkdirSync(`${path}/${directory}`, { recursive: true })

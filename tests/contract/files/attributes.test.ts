@@ -42,7 +42,7 @@ describe.each(['running', 'stopped'])('attributes of files of a %s box', (view) 
       expect(fs.readFileSync(lab.disk(`${home}/file`), 'utf8')).toBe(text)
       expect(attributesOf(lab.disk(`${home}/file`))).toEqual(then)
     }
-    // As of chmod: the bits of the group set the mask, and never the rights of the group.
+    // Same as chmod: the group bits set the mask, and never the group's rights.
     await box.write(`${home}/file`, 'third', { mode: 0o644 })
     const list = listFor(1000, { mask: 4, other: 4 }).toString('hex')
     expect(attributesOf(lab.disk(`${home}/file`))).toEqual({ ...then, 'system.posix_acl_access': list })

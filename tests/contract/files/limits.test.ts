@@ -34,7 +34,7 @@ describe.each(['running', 'stopped'])('what a %s box makes of its files', (view)
 
   test('a write to a filesystem in memory is refused', async () => {
     if (view === 'stopped') {
-      // In a stopped box it is a directory of the disk, which the next start mounts over.
+      // In a stopped box, it is a directory on the disk. The next start mounts over it.
       await box.write('/dev/file', 'x')
       return
     }

@@ -5,7 +5,7 @@ import { type BoxFiles, type FileBox, type FilePage, openFileBox } from '../../h
 import { draw } from '../../helpers/sample.ts'
 
 const VIEWS = ['running', 'stopped']
-// The large listing takes twenty seconds a view, so draws one.
+// The large listing takes 20 s per view, so this draws one view.
 const VIEWS_OF_MANY = draw(VIEWS, 1)
 
 describe.each(VIEWS)('a listing of a %s box', (view) => {

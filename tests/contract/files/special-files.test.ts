@@ -27,7 +27,7 @@ describe.each(['running', 'stopped'])('what is no file, in a %s box', (view) => 
     await lab.close()
   })
 
-  /** Makes a directory with `odd`, which is of a kind, `link` to it, and `file`. Returns its path in the box. */
+  /** Makes a directory with `odd` (of the given kind), `link` to it, and `file`. Returns its path in the box. */
   const place = async (kind: FileKind, name: string): Promise<string> => {
     const home = `/${kind}-${name}`
     const odd = lab.disk(`${home}/odd`)

@@ -63,7 +63,7 @@ describe('concurrent file transfers of one box', () => {
       expect((await lab.files.open(place, into('small'))).whole).toEqual(new Uint8Array(Buffer.from('small')))
       await write(1000)
       await list(1)
-      // One transfer of each kind ends; failed ones do not count.
+      // One transfer of each kind ends. Failed ones do not count.
       await packs[0]?.[Symbol.asyncIterator]().return?.()
       await expect(packOf(lab, view, '/none')).rejects.toMatchObject({ code: 'file_not_found' })
       await write(100_000)

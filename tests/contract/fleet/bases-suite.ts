@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { BaseClaim, FleetBases } from '../../../agent/ports/fleet/bases.ts'
 import { OWNER_HEADER } from '../../../agent/ports/fleet/directory.ts'
 
-/** The bases of a fleet as two of its cells have them. */
+/** The bases of a fleet as two of its cells see them. */
 export interface BasesLab {
   aa: FleetBases
   bb: FleetBases
   close(): Promise<void>
 }
 
-/** Defines the contract tests of the bases of every fleet. */
+/** Defines the contract tests of the bases in every fleet. */
 export function defineFleetBasesSuite(kind: string, open: () => Promise<BasesLab>): void {
   let lab: BasesLab
 
@@ -58,7 +58,7 @@ export function defineFleetBasesSuite(kind: string, open: () => Promise<BasesLab
   })
 }
 
-/** Returns a claim of a base of the project `demo`, each of a uid of its own. */
+/** Returns a claim of a base in the project `demo`, with a new uid each time. */
 function baseClaim(name: string, parts: Partial<BaseClaim> = {}): BaseClaim {
   const uid = `bas_${String(++count).padStart(26, '0')}`
   return {

@@ -73,7 +73,7 @@ export function defineDirectorySuite(kind: string, open: () => Promise<Directory
   })
 }
 
-/** Defines the contract tests of directories that others read as well: they keep what is told while a cell is away. */
+/** Defines the contract tests of directories with other readers as well. They keep published state while a cell is away. */
 export function defineCardSuite(kind: string, open: () => Promise<DirectoryLab>): void {
   let lab: DirectoryLab
   let directory: Directory
@@ -113,7 +113,7 @@ export function defineCardSuite(kind: string, open: () => Promise<DirectoryLab>)
   })
 }
 
-/** Returns a claim of a name of project `demo`, each for a uid of its own. */
+/** Returns a claim of a name in the project `demo`, with a new uid each time. */
 export function claimOf(name: string, parts: Partial<HomeClaim> = {}): HomeClaim {
   const kind = parts.kind ?? 'box'
   const uid = `${kind === 'box' ? 'box' : 'vol'}_${String(++count).padStart(26, '0')}`

@@ -10,7 +10,7 @@ export interface TokensLab {
   close(): Promise<void>
 }
 
-/** Defines the contract tests of the tokens of every fleet. */
+/** Defines the contract tests of the tokens in every fleet. */
 export function defineFleetTokensSuite(kind: string, open: () => Promise<TokensLab>): void {
   let lab: TokensLab
 
@@ -118,7 +118,7 @@ export function defineFleetTokensSuite(kind: string, open: () => Promise<TokensL
   })
 }
 
-/** A view that remembers what it was told. */
+/** A view that keeps its values. */
 interface Collected<T> extends FleetView<T> {
   known: Map<string, T>
 }
@@ -143,7 +143,7 @@ function collectBy<T>(idOf: (item: T) => string): Collected<T> {
   }
 }
 
-/** Returns a record that the API server takes. */
+/** Returns a record that the API server accepts. */
 export function tokenOf(changes: Partial<FleetToken> = {}): FleetToken {
   const id = newId('tok', 1)
   return {

@@ -4,17 +4,17 @@ import { type HttpResponse, jsonResponse } from '../../../shared/http/messages.t
 import { type CallOptions, createClient } from '../../helpers/front/client.ts'
 import type { FakeAgent, SeenRequest } from '../../helpers/front/fake-agent.ts'
 
-/** A front under test, before an agent that answers as scripted. */
+/** A front under test, in front of an agent that answers as scripted. */
 export interface FrontUnderTest {
   url(): string
-  /** A token that permits everything but `exec`, in all projects. */
+  /** A token with all permissions except `exec`, in all projects. */
   token(): string
   agent(): FakeAgent
 }
 
 /**
- * Defines what every host of the functions has to do: pass a good request and its answer on unchanged, and answer a bad request
- * itself. What the agent does with requests is proven once, behind the standalone front.
+ * Defines the contract of every host of the functions: pass a good request and its answer on unchanged, and answer a bad request without
+ * the agent. Tests of the standalone front prove the agent's handling of requests once.
  */
 export function defineFrontContract({ url, token, agent }: FrontUnderTest): void {
   const client = createClient(url, token)
@@ -33,7 +33,7 @@ export function defineFrontContract({ url, token, agent }: FrontUnderTest): void
     test.each(REQUESTS)('%s %s', async (method, path, options) => {
       const answer = await client.call(method, path, options)
       expect([answer.status, answer.body]).toEqual([200, { target: path }])
-      // A front may ask whether the agent is there before it sends a long body.
+      // A front may check that the agent is reachable before it sends a long body.
       const [seen, ...more] = agent().seen.filter((each) => each.target !== '/version')
       expect(more).toEqual([])
       expect([seen?.method, seen?.target]).toEqual([method, path])
@@ -92,7 +92,7 @@ export function defineFrontContract({ url, token, agent }: FrontUnderTest): void
   })
 }
 
-/** Returns the whole body that the agent got, which fronts may stream. */
+/** Returns the agent's whole received body, which fronts may stream. */
 async function bodyOf({ body, bytes }: SeenRequest): Promise<Buffer> {
   const pieces = [body]
   for await (const piece of bytes ?? []) pieces.push(Buffer.from(piece))

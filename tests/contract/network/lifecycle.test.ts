@@ -59,7 +59,7 @@ describe('slots', () => {
   test('reused by the same project get no traffic meant for the earlier box', async () => {
     await withNetwork(labSettings({ spareMin: 0 }), async (network) => {
       const old = await join(network, 'red', 'old')
-      // A datagram sent outside opens the way back in the kernel's connection table.
+      // An outgoing datagram opens the return path in the kernel's connection table.
       await sendFrom(old, outside.address, LATE_PORT)
       await network.leave('box_red_old')
       const next = await join(network, 'red', 'next')
@@ -99,11 +99,11 @@ describe('after kill -9 of the agent', () => {
         if (!one || !two || !blue || !oneBox || !twoBox || !blueBox) throw new Error('boxes are missing')
         expect(await tcp(one, twoBox.address, BOX_PORT)).toBe('two')
         expect(readFileSync(twoBox.hostsFile, 'utf8')).toContain(`${oneBox.address} one\n`)
-        // Names are answered by the servers that it left, each to its project, before and after boxes are adopted.
+        // The servers left by the old agent answer names, each for its own project, before and after boxes are adopted.
         expect(nameServers(settings.dataDir)).toEqual(left)
         expect(await lookUp(one, 'two')).toBe(twoBox.address)
         expect(await lookUp(blue, 'two')).toBe('ENOTFOUND')
-        // A new box must not be taken for a member of a project whose boxes are not adopted yet.
+        // A new box must not count as a member of a project whose boxes are not adopted yet.
         const newcomer = await join(network, 'green', 'newcomer')
         for (const box of boxes) expect(await tcp(newcomer, box.address, BOX_PORT)).toBe('blocked')
         for (const box of boxes) {
@@ -260,20 +260,20 @@ async function crashedAgent(
   return boxes
 }
 
-/** Returns the problems found in a network namespace in which `commands` were run. */
+/** Runs `commands` in a network namespace, and returns the problems found there. */
 async function problemsAfter(commands: readonly string[]): Promise<NetworkProblem[]> {
   const program = new URL('../../fixtures/network-problems.ts', import.meta.url).pathname
   const script = [...commands, `exec "${process.execPath}" "${program}"`].join(' && ')
   return JSON.parse((await runOk('unshare', ['--net', 'sh', '-c', script])).stdout) as NetworkProblem[]
 }
 
-/** Sends one datagram from a box's server port to the outside. */
+/** Sends one datagram from a box's server port to an outside host. */
 async function sendFrom(slot: NetworkSlot, host: string, port: number): Promise<void> {
   const script = `const s=require('dgram').createSocket('udp4');s.bind(${BOX_PORT},()=>s.send('x',${port},'${host}',()=>process.exit(0)))`
   await runIn(slot, [passableNode(), '-e', script])
 }
 
-/** Counts the datagrams sent in a box's network since it was made. */
+/** Counts the datagrams sent in a box's network since its creation. */
 async function trafficOf(slot: NetworkSlot): Promise<number> {
   const counters = (await runIn(slot, ['cat', '/proc/net/snmp'])).split('\n').filter((line) => line.startsWith('Udp:'))
   const [names = [], values = []] = counters.map((line) => line.split(' '))
@@ -285,7 +285,7 @@ function instanceOf(slot: NetworkSlot): number {
   return Math.floor((slot.idBase - 0x4000_0000) / (IDS_PER_SLOT * SLOTS_MAX))
 }
 
-/** Lists the tables, interfaces and claim that an instance has on the host. */
+/** Lists the tables, interfaces and the claim of an instance on the host. */
 async function tracesOf(instance: number): Promise<string[]> {
   const { stdout: tables } = await runOk('nft', ['list', 'tables'])
   const claim = `/run/boxyard/hosts/${instance}`

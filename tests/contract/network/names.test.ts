@@ -26,7 +26,7 @@ import { nameServers } from '../../helpers/network/name-servers.ts'
 import { replaceResolvers, TURN_MS } from '../../helpers/network/resolvers.ts'
 
 const RESOLVER = '10.99.7.9'
-/** Of records, by their numbers. */
+/** Numbers of record types. */
 const TYPES = { A: 1, NS: 2, SOA: 6, MX: 15, TXT: 16, AAAA: 28, SRV: 33, HTTPS: 65, ANY: 255 }
 let outside: Outside
 let upstream: ChildProcess
@@ -197,10 +197,10 @@ describe('a name server', () => {
       const server = await serverAddress(pid)
       expect(await udp(other, server, 53)).toBe('blocked')
       expect(await tcp(other, server, 53)).toBe('blocked')
-      // A box of its project reaches it by its own address only, which bounds how often it asks.
+      // A box of the same project reaches the server only at the box's own address, which limits its rate of queries.
       expect(await udp(box, server, 53)).toBe('blocked')
       expect(await tcp(box, server, 53)).toBe('blocked')
-      // It cannot reach what it does not need.
+      // The server cannot reach addresses that it does not need.
       await withServers([box], async () => {
         const place = { networkNamespace: `/proc/${pid}/ns/net` }
         expect(await tcp(place, box.address, BOX_PORT)).toBe('blocked')
@@ -248,7 +248,7 @@ async function serverAddress(pid: number): Promise<string> {
   return /inet ([\d.]+)/.exec(stdout)?.[1] ?? ''
 }
 
-/** Returns the processor time of a process, in hundredths of a second. */
+/** Returns the CPU time of a process, in hundredths of a second. */
 function ticksOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return Number(fields[11]) + Number(fields[12])

@@ -7,7 +7,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { ANSWER_MS, ask, BOX_PORT, type LabServer, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
-// A pod of others on the same node: runtimes give pods CAP_NET_RAW, so it sends any frame on its link.
+// Tests with another user's pod on the same node. Runtimes give pods CAP_NET_RAW, so the pod can send any frame on its link.
 
 describe.each(['routed', 'bridged'] as const)('beside a hostile pod, boxes in pods that are %s', (links) => {
   let lab: PodLab
@@ -114,7 +114,7 @@ async function guardOf(table: string): Promise<string> {
   return (await runOk('nft', ['list', 'table', 'bridge', table])).stdout
 }
 
-/** Returns the hardware address at which a pod finds another address, after it has asked for it. */
+/** Returns the hardware address that a pod resolves for another address. */
 async function macOf(pod: Pod, address: string): Promise<string> {
   await udp(pod, address, BOX_PORT)
   return (await inside(pod, `neigh show ${address}`)).split(' lladdr ')[1]?.split(' ')[0] ?? ''

@@ -110,7 +110,7 @@ describe('after an agent that exited without cleaning up', () => {
     await withPodNetwork(settings, async (network) => {
       expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
       expect(readFileSync(hostsFile, 'utf8')).toContain(`${two.address} two\n`)
-      // A new pod must not be taken for a member of a project whose boxes are not adopted yet.
+      // A new pod must not count as a member of a project whose boxes are not adopted yet.
       const newcomer = await lab.pod()
       network.admit(podMember('blue', 'newcomer', newcomer))
       expect(await tcp(newcomer, two.address, BOX_PORT)).toBe('blocked')
@@ -193,7 +193,7 @@ function script({ networkNamespace }: Pod, text: string): Promise<unknown> {
   return runOk('nsenter', [`--net=${networkNamespace}`, process.execPath, '-e', program])
 }
 
-/** Admits a box in a network namespace in which `commands` were run, and returns the outcome. */
+/** Runs `commands` in a network namespace, admits a box there, and returns the outcome. */
 async function admissionAfter(commands: readonly string[]): Promise<string> {
   const program = new URL('../../fixtures/pod-admission.ts', import.meta.url).pathname
   // /sys shows the interfaces of the network namespace in which it was mounted.

@@ -209,7 +209,7 @@ describe('a box in a pod', () => {
   })
 })
 
-/** Returns the node's IPv4 addresses but loopback, each once: some network plugins give one to many interfaces. */
+/** Returns the node's IPv4 addresses except loopback, each once. Some network plugins give one address to many interfaces. */
 function hostAddresses(): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list = []) => list)
   const addresses = interfaces.filter(({ family, internal }) => family === 'IPv4' && !internal)
@@ -234,7 +234,7 @@ async function serveNode(address: string): Promise<{ close(): void }> {
   }
 }
 
-/** Returns what `listener` receives when `speaker` sends to its whole link. */
+/** Returns the data that `listener` receives when `speaker` sends to its whole link. */
 async function hear(listener: Pod, speaker: Pod): Promise<string> {
   const ear = spawn('nsenter', [
     `--net=${listener.networkNamespace}`,
@@ -269,7 +269,7 @@ async function withTable(chain: string, work: () => Promise<void>): Promise<void
 const HOST_PORT = 7998
 const HEARD_MS = 200
 const SOCKET = "require('dgram').createSocket('udp4')"
-/** Address of a service of the cluster, which no host has. */
+/** Address of a cluster service, which no host has. */
 const SERVICE_ADDRESS = '10.98.0.10'
 /** Private and link-local addresses outside, all reachable from the host. */
 const OUTSIDE_ADDRESSES = ['10.98.7.2', '172.21.7.2', '192.168.78.2', '100.64.8.2', '169.254.169.253'] as const

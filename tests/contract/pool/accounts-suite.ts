@@ -4,30 +4,30 @@ import { eventually } from '../../helpers/eventually.ts'
 import { createDice, type Dice } from '../../helpers/files/random-tree.ts'
 import { draw } from '../../helpers/sample.ts'
 
-/** Storage under test: things that belong to projects. A thing is whatever the storage makes: the suite knows it by its name. */
+/** Storage under test, whose things belong to projects. The storage decides what a thing is. The suite knows only its name. */
 export interface AccountsLab {
   accounts: StorageAccounts
   /** Makes an empty thing. */
   make(thing: string, project: string | null): Promise<void>
-  /** Makes a copy of a thing, which can be written to unless it is sealed. */
+  /** Makes a writable copy of a thing. A sealed copy is read-only. */
   copy(source: string, thing: string, project: string | null): Promise<void>
-  /** Seals a thing, as a restore does with what it replaces. */
+  /** Seals a thing, as a restore does with the data it replaces. */
   seal(thing: string): Promise<void>
-  /** Writes a new file of so many bytes, which cannot be compressed. Throws where the storage refuses it. */
+  /** Writes a new file of `bytes` incompressible bytes. Throws if the storage refuses it. */
   fill(thing: string, bytes: number): void
   delete(thing: string): Promise<void>
-  /** Opens the storage anew, as the next agent does. */
+  /** Reopens the storage, as the next agent does. */
   reopen(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a thing may cost beside its files. */
+/** Maximum cost of a thing, beside its files. */
 const THING_BYTES = 256 * 1024
 const MIB = 1024 ** 2
-/** What the kernel reports where a bound refuses a write. */
+/** Error that the kernel reports for a write beyond the limit. */
 const REFUSED = expect.objectContaining({ errno: -122 })
 
-/** Defines the contract of `StorageAccounts`, which holds whatever a thing is made of. */
+/** Defines the contract of `StorageAccounts`, for any kind of thing. */
 export function defineAccountsSuite(kind: string, open: () => Promise<AccountsLab>): void {
   let lab: AccountsLab
   let things: Set<string>
@@ -48,7 +48,7 @@ export function defineAccountsSuite(kind: string, open: () => Promise<AccountsLa
     await lab.accounts.settle()
     return lab.accounts.usedBytes(project)
   }
-  /** Waits until a project keeps so many MiB of files, and nothing else but what each thing costs. */
+  /** Waits until a project uses `mib` MiB of files, and nothing else except the cost of each thing. */
   const keeps = (project: string, mib: number): Promise<void> =>
     eventually(async () => {
       const bytes = await used(project)
@@ -228,7 +228,7 @@ export function defineAccountsSuite(kind: string, open: () => Promise<AccountsLa
           await tryTo(() => lab.fill(`${name}_copy`, 2 * MIB))
         }),
       )
-      // Beyond it is only what the things themselves cost.
+      // Only the cost of the things exceeds it.
       expect(await used('one')).toBeLessThanOrEqual(8 * MIB + 24 * 64 * 1024)
     })
 
@@ -248,7 +248,7 @@ interface Written {
   mib: number
 }
 
-/** Acts at random, and knows which files are still there and who wrote them. */
+/** Acts at random, and knows which files remain and which project wrote them. */
 class History {
   readonly #dice: Dice
   readonly #prefix: string

@@ -9,7 +9,7 @@ import { defineAccountsSuite } from './accounts-suite.ts'
 const MIB = 1024 ** 2
 const REFUSED = expect.objectContaining({ errno: -122 })
 
-/** Writes a file that cannot be compressed, and syncs it: the kernel reports a bound to the writer by then. */
+/** Writes an incompressible file and syncs it. By the end of the sync, the kernel has reported an exceeded limit to the writer. */
 function fill(lab: PoolLab, thing: string, bytes: number): void {
   const file = path.join(lab.pool.path(thing), randomBytes(8).toString('hex'))
   try {

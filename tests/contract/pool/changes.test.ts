@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 const at = (name: string): string => lab.pool.path(name)
 
-/** Returns the differences that `line` makes, one short text each. */
+/** Returns the differences that `line` makes, as one short text each. */
 async function afterRunning(line: string, before = ''): Promise<string[]> {
   shellAt(at(live), before)
   await lab.freeze(live, `${live}_a`)

@@ -105,7 +105,7 @@ function openAgain(): Promise<BtrfsPool> {
   })
 }
 
-/** Alters a block in place on the disk of the pool. */
+/** Alters a block in place on the pool's disk. */
 function damage(block: Buffer): void {
   const image = path.join(lab.directory, 'pool.img')
   const place = fs.readFileSync(image).indexOf(block)

@@ -186,10 +186,10 @@ describe('capacity', () => {
   })
 })
 
-/** Returns the subvolumes that a power cut now would leave, from a copy of the image. */
+/** Returns the subvolumes that would survive a power cut now, read from a copy of the image. */
 const namesOnDisk = (): Promise<string[]> => afterPowerCut((mountPath) => fs.readdirSync(mountPath))
 
-/** Returns the result of `look` on a copy of the pool's disk as it is now. */
+/** Returns the result of `look` on a copy of the current content of the pool's disk. */
 async function afterPowerCut<T>(look: (mountPath: string) => T): Promise<T> {
   const copy = path.join(directory, 'copy.img')
   const mountPath = path.join(directory, 'copy')

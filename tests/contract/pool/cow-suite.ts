@@ -3,14 +3,14 @@ import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
 
 /** A pool under test. */
 export interface CowLab {
-  /** With the subvolume `base`, whose content is `base`. */
+  /** Has the subvolume `base`, whose content is `base`. */
   filesystem: CowFilesystem
   read(name: string): string
   write(name: string, content: string): void
   close(): Promise<void>
 }
 
-/** Defines the contract tests of every pool, those that keep no files on a disk among them. */
+/** Defines the contract tests of every pool, including pools that keep no files on a disk. */
 export function defineCowSuite(kind: string, open: () => Promise<CowLab>): void {
   let lab: CowLab
   let pool: CowFilesystem

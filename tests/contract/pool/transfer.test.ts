@@ -160,7 +160,7 @@ describe('a subvolume sent to another pool', () => {
   })
 
   test('that is abandoned leaves no process behind', async () => {
-    // The letter in brackets keeps pgrep from finding itself.
+    // The letter in brackets keeps pgrep from matching itself.
     const running = (): string => shellAt('/', `pgrep -fa '${source.directory}.*snp_[a]|tmp_stoppe[d]' || true`)
     for await (const piece of send('snp_a')) if (piece.length > 0) break
     const ending = new AbortController()

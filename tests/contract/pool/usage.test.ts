@@ -23,7 +23,7 @@ function write(name: string, file: string, bytes: number): void {
   settle()
 }
 
-// Writes are allocated on disk only once they are synced.
+// Writes get space on disk only once they are synced.
 function settle(): void {
   shellAt(path.dirname(lab.pool.path('any')), 'sync -f .')
 }
@@ -139,7 +139,7 @@ describe('pools that were used at random', () => {
     const names: string[] = []
     await lab.pool.create(`n${seed}_0`, 'demo')
     names.push(`n${seed}_0`)
-    // Writes files far apart in the tree, so that a step does not rewrite all of it.
+    // Writes files far apart in the tree, so that a step does not rewrite the whole tree.
     tryAt(`n${seed}_0`, FILL)
     for (let step = 1; step <= 70; step++) {
       await actAtRandom(random, names, `n${seed}_${step}`)
@@ -157,7 +157,7 @@ describe('pools that were used at random', () => {
 const measured = async (names: readonly string[]) =>
   (await lab.pool.measure(names, 'demo')).map((usage, index) => ({ name: names[index], ...usage }))
 
-/** Does one random change: those of a service, and some others. */
+/** Makes one random change: a change that a service makes, or one of a few others. */
 async function actAtRandom(random: Dice, names: string[], fresh: string): Promise<void> {
   const [name, other] = [pick(random, names), pick(random, names)]
   const file = `f${1 + random(20)}`

@@ -19,7 +19,7 @@ const upper = image.addLayer(tarOf([{ name: 'upper', body: 'upper' }]), 'gzip')
 const other = image.addManifest([image.addLayer(tarOf([{ name: 'bin/sh', body: 'other' }]), 'zstd')], {
   platform: { os: 'linux', architecture: 'arm64' },
 })
-// The same layer twice, as in images that add the same content again.
+// The same layer twice, as in images that add the same content twice.
 const here = image.addManifest([layer, upper, upper], { platform: { os: 'linux', architecture: 'amd64' } })
 const index = image.addIndex([other, here])
 

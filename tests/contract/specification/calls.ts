@@ -7,14 +7,14 @@ export interface KnownDefaults {
   region: string
 }
 
-/** A request of a client that knows only the specification, and a part of the expected answer. */
+/** A request of a client that knows only the specification, and part of the expected answer. */
 export interface SpecifiedCall {
   title: string
   route: Route
   /** The name in the path. The project is `contract`. */
   name?: string
   body?: (known: KnownDefaults) => unknown
-  /** Method in the place of the route's own. */
+  /** Method to use instead of the route's own. */
   method?: string
   /** False sends no token. */
   hasToken?: false
@@ -23,7 +23,7 @@ export interface SpecifiedCall {
 }
 
 const MAPS = { environment: { GREETING: 'hello' }, tags: { team: 'core' } }
-/** A small box: cores and sizes that each host has. */
+/** A small box, with cores and sizes that every host has. */
 const SMALL = { cpus: 0.5, ram_mb: 64, storage_gb: 0.25 }
 const config = ({ region }: KnownDefaults): object => ({ ...SMALL, region })
 const mountsOf = (path: string, read_only: boolean): object => ({ data_mounts: [{ name: 'db', path, read_only }] })

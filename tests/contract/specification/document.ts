@@ -19,12 +19,12 @@ interface DocumentedResponse {
   content?: Readonly<Record<string, { schema: Schema }>>
 }
 
-/** Whether a client sends the values of a schema, or receives them. */
+/** Whether a client sends or receives the values of a schema. */
 type Direction = 'sent' | 'received'
 
 /**
- * Compares routes of an OpenAPI document with the specification. A service may accept more than the specification shows, and answer
- * with more fields and fewer types, as a client of the specification then still works.
+ * Compares routes of an OpenAPI document with the specification. A service may accept more than the specification shows, and answer with
+ * more fields and fewer types. A client of the specification still works with such a service.
  */
 export class DocumentCheck {
   readonly #document: Document
@@ -33,7 +33,7 @@ export class DocumentCheck {
     this.#document = document
   }
 
-  /** Returns what is wrong with a route, one line each. */
+  /** Returns the faults of a route, one line each. */
   faultsOf(route: Route): string[] {
     const operation = this.operationOf(route)
     if (operation === undefined) return ['the route is missing']
@@ -123,7 +123,7 @@ export class DocumentCheck {
       : [`${at.path} has format ${String(format)} from ${String(minimum)}`]
   }
 
-  /** Returns a schema for each type that a value may have, without references. */
+  /** Returns a schema for each possible type of a value, without references. */
   #alternativesOf(schema: Schema): Schema[] {
     const { $ref: reference, anyOf, oneOf, type } = schema
     if (typeof reference === 'string') {
@@ -136,17 +136,17 @@ export class DocumentCheck {
   }
 }
 
-/** Returns true for an object that may have keys that the schema does not name. */
+/** Returns true for an object that allows keys beyond its schema. */
 function isOpen({ additionalProperties }: Schema): boolean {
   return additionalProperties !== false
 }
 
-/** Returns true for a field that a client may leave out, such as one that the specification does not know. */
+/** Returns true for a field that a client can leave out, such as one that the specification does not know. */
 function isOptional(field: Field | undefined): boolean {
   return field === undefined || field.required === false
 }
 
-/** Types of JSON Schema by kind. Whether numbers must be whole is not specified. */
+/** JSON Schema types by kind. The specification does not say whether numbers must be whole. */
 const TYPES: Readonly<Record<Extract<FieldKind, string>, readonly string[]>> = {
   string: ['string'],
   boolean: ['boolean'],

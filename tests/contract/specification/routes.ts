@@ -38,7 +38,7 @@ export const CREATE_BOX: Route = {
   outcome: 'box created',
 }
 
-/** Which fields of its body are required is not shown, so a client may send any of them. */
+/** The specification does not show which body fields are required, so a client can send any of them. */
 export const UPDATE_BOX: Route = {
   method: 'PUT',
   path: '/v1/projects/{project}/boxes/{name}',

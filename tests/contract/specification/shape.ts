@@ -1,4 +1,7 @@
-/** Type of a value, as the specification writes it. `int32` also has the bound 0, as the specification gives it no other way. */
+/**
+ * Type of a value, in the specification's words. `int32` also includes the lower limit 0, which the specification expresses in no other
+ * way.
+ */
 export type FieldKind =
   | 'string'
   | 'boolean'
@@ -13,11 +16,11 @@ export interface Field {
   kind: FieldKind
   /** True where the specification writes "or null". */
   orNull?: true
-  /** As the column "Required" says. Absent without such a column. */
+  /** Value of the column "Required". Absent without such a column. */
   required?: boolean
 }
 
-/** Fields by name. A name with dots, such as `host.cpu`, is an object within objects. */
+/** Fields by name. A name with dots, such as `host.cpu`, means a field in nested objects. */
 export type Fields = Readonly<Record<string, Field>>
 
 export interface Route {
@@ -25,15 +28,15 @@ export interface Route {
   path: string
   /** Names of the path parameters, which are all required strings. */
   parameters: readonly string[]
-  /** Null without a body. */
+  /** Null if the route has no body. */
   body: Fields | null
-  /** Null if the specification does not show it. */
+  /** Null if the specification does not show the response. */
   response: Fields | null
-  /** Words for the outcome. Null if the specification has none. */
+  /** The specification's words for the outcome. Null if it has none. */
   outcome: string | null
 }
 
-/** Returns `METHOD path`, by which tests name a route. */
+/** Returns `METHOD path`, which tests use as a route's name. */
 export function nameOfRoute({ method, path }: Route): string {
   return `${method} ${path}`
 }

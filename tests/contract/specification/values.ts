@@ -1,6 +1,6 @@
 import type { Field, FieldKind, Fields } from './shape.ts'
 
-/** Returns what is wrong with the fields of a resource, one line each: every specified field must be there, with its type. */
+/** Returns the faults of a resource's fields, one line each. Every specified field must exist and have its type. */
 export function faultsOfFields(value: unknown, fields: Fields, path = ''): string[] {
   if (!isObject(value)) return [`${path || 'the body'} is ${typeOf(value)}, not an object`]
   return Object.entries(fields).flatMap(([name, field]) => {

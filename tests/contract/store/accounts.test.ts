@@ -101,7 +101,7 @@ describe('tokens', () => {
     await store.tokens.mirror([{ ...mirrored, expiresAt: 99 }], { isTold: true })
     expect(await store.tokens.get('tok_1')).toMatchObject({ expiresAt: null, revokedAt: 60 })
     await store.tokens.mirror([{ ...mirrored, id: 'tok_2', root: 'tok_2' }], { isTold: true })
-    // The command of the host that has minted it writes it down later.
+    // The host's command that created the token records it later.
     expect(await store.tokens.insert(token('tok_2', { name: 'late' }))).toBe(true)
     const scope = { projects: '*' as const, shared: true, admin: true }
     const { events } = await store.events.read({ scope, types: [], after: 0, limit: 10 })

@@ -68,7 +68,7 @@ test('a project is listed while it has a box, a volume, a base of its own, a bac
   const all = ['backups', 'bases', 'boxes', 'quotas', 'volumes']
   expect(await names()).toEqual(all)
   expect(await names({ projects: [...all, 'copies', 'failures', 'none'].reverse() })).toEqual(all)
-  // A quota that was taken away limits nothing.
+  // A removed quota limits nothing.
   await store.quotas.set('quotas', { ...QUOTA, boxes: null, version: 2 })
   await store.quotas.set('boxes', { ...QUOTA, boxes: null })
   const left = all.filter((name) => name !== 'quotas')

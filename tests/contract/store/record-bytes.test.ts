@@ -27,7 +27,7 @@ function box(name: string, changes: Partial<BoxRecord> = {}): BoxRecord {
 const sum = (...records: (BoxRecord | ServiceRecord)[]): number =>
   records.reduce((all, record) => all + recordGrowth(null, record), 0)
 
-/** A fork in which a preview runs. */
+/** A fork that runs a preview. */
 const FORK = { boxId: 'box_fork', root: 'sub_fork', mounts: [] }
 
 describe('the bytes of records', () => {

@@ -111,7 +111,7 @@ describe('attachments', () => {
     expect(await store.boxes.replaceMounts(withMounts(other, [mountOf(data)]), keyed)).toBe('volume_in_use')
     expect(await told()).toBeNull()
     expect(await store.boxes.replaceMounts(withMounts(writer, []), keyed)).toBe('stored')
-    // A starting process does this to requests that its predecessor left unfinished.
+    // A starting process does this to unfinished requests of its predecessor.
     await store.idempotency.prune(0, { unfinished: true })
     expect(await told()).toEqual(answer)
   })
