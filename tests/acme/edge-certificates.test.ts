@@ -12,7 +12,7 @@ import { askTls, openTls } from '../helpers/edge/tls-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'
-/** Less than the 10 s for which Caddy waits for a decision. */
+/** Less than the 10 s that Caddy waits for a decision. */
 const CADDY_WAITS_MS = 8_000
 
 let acme: AcmeLab
@@ -106,7 +106,7 @@ test('processes of a driver killed in the middle of a start are ended or adopted
     name.endsWith('.json') ? [parseInt(name, 10)] : [],
   )
   const [next, later] = [latest + 1, latest + 2].map((generation) => frontFile(`${generation}.json`))
-  // Starts two more Caddies: one that listens already, and one that does not yet.
+  // Starts two more Caddies: one already listens, the other does not yet.
   const text = readFileSync(frontFile(`${latest}.json`), 'utf8').replaceAll(`/${latest}.sock`, `/${latest + 1}.sock`)
   writeFileSync(next ?? '', text)
   const begin = (command: string, ...args: string[]): void =>
@@ -120,10 +120,10 @@ test('processes of a driver killed in the middle of a start are ended or adopted
   await acme.lab.open({ routes: [acme.lab.route(HOST, shop)] })
   await eventually(() => acme.caddyPids().length === 1)
   expect(acme.caddyPids().filter((pid) => first.includes(pid))).toEqual([])
-  // A process that was killed is there until it has run once more.
+  // A killed process stays until it has run once more.
   await eventually(() => pidsWith((args) => args.includes(later ?? '')).length === 0)
   expect(await statusOf(HOST)).toBe(200)
-  // Another start must work as Caddy's own user, too.
+  // Another start must also work as Caddy's own user.
   for (const pid of acme.caddyPids()) process.kill(pid, 'SIGKILL')
   await eventually(async () => (await statusOf(HOST).catch(() => 0)) === 200)
 })
@@ -136,7 +136,7 @@ test('without the agent existing certificates are served, and a new name waits f
   waiting.catch(() => undefined)
   expect(await statusOf(HOST)).toBe(200)
   await acme.lab.open({ routes: [HOST, 'patient.example.org'].map((name) => acme.lab.route(name, shop)) })
-  // A machine so busy that Caddy has given up meanwhile: the client asks again.
+  // On a very busy machine, Caddy has given up by now, so the client asks again.
   const isLate = performance.now() - since > CADDY_WAITS_MS
   expect(await (isLate ? statusOf('patient.example.org') : waiting)).toBe(200)
 })
@@ -224,7 +224,7 @@ test('without ACME Caddy ends, and the edge itself listens there', async () => {
     await acme.lab.open({ routes: [acme.lab.route(HOST, shop)] })
     expect([await acme.lab.edge.problems(), await statusOf(HOST)]).toEqual([[], 200])
   } finally {
-    // It would start again what the other one ends.
+    // The lab would restart the edge that `plain` closes.
     await acme.lab.leave()
     await plain.close()
   }

@@ -28,7 +28,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-certificates-'))
   mkdirSync(join(directory, 'served'))
   given = give()
-  // With the umask of a systemd unit.
+  // Uses the umask of a systemd unit.
   const umask = process.umask(0o077)
   try {
     acme = await createAcmeLab({ certificates: join(directory, 'served') })
@@ -55,7 +55,7 @@ function routes() {
   return [lab.route(HOST, shop), lab.route(OTHER, shut, { auth: 'token' }), lab.route(GIVEN, shop)]
 }
 
-/** Writes another certificate for that name, with its key beside it; returns its fingerprint. */
+/** Writes another certificate for that name, with its key next to it. Returns the certificate's fingerprint. */
 function give(): string {
   const { cert, key } = makeCertificate(directory, GIVEN)
   writeFileSync(join(directory, 'served/own.pem'), cert)
@@ -270,7 +270,7 @@ describe('one request is one request', () => {
   ])('with %s', async (_name, lines) => {
     const statuses = await statusesOf('POST /first HTTP/1.1', `host: ${HOST}`, ...lines, '', ...hidden)
     expect([1, 2]).toContain(statuses.length)
-    // Bytes after it may be a second request, which has no valid token.
+    // Bytes after it can form a second request, which has no valid token.
     expect(shut.seen).toEqual([])
     for (const { target } of shop.seen) expect(target).toBe('/first')
   })

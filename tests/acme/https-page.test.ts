@@ -26,7 +26,7 @@ const reader = new PageReader({
   perform: (command) => (command === 'systemctl restart boxyard-agent boxyard-front' ? restart() : null),
 })
 
-/** Restarts the agent with the settings of the page, and the ports and the CA of this test in the place of a reader's. */
+/** Restarts the agent with the settings of the page. Replaces the reader's ports and CA with this test's own. */
 async function restart(): Promise<void> {
   const { BOXYARD_EDGE_HOST: host, ...settings } = settingsIn(partOf(PAGE, PART).text)
   expect([host, Object.keys(settings).sort()]).toEqual([

@@ -48,7 +48,7 @@ afterAll(async () => {
   }
 })
 
-/** Returns the answer to a visitor that trusts the test CA. */
+/** Returns the answer for a visitor that trusts the test CA. */
 async function visit(name: string, headers: Record<string, string> = {}): Promise<string> {
   const { status, text } = await askTls(place, name, { headers })
   return status === 200 ? text : String(status)

@@ -12,18 +12,18 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 })
 const suites = [...tracked.matchAll(/^tests\/.*\.test\.ts$/gm)].map(([path]) => path)
 
-/** Counts words as a reader sees them, without signs and the frames of tables. */
+/** Counts words as a reader sees them, without symbols and table frames. */
 function countWords(text: string): number {
   return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
-/** Returns the paths from the root of the repository that a page names in code spans, each without a line or a placeholder. */
+/** Returns the paths in code spans of a page, from the root of the repository. Excludes paths with a line number or a placeholder. */
 function pathsIn(text: string): string[] {
   const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span)
   return spans.filter((span) => /^(?:agent|cli|docs|functions|infra|sdk|shared|tests|web)\/[\w./-]*$/.test(span))
 }
 
-/** Returns the rows of the table of invariants: number, invariant, and what holds it. */
+/** Returns the rows of the invariants table: number, invariant, and what enforces it. */
 function invariantsOf(page: string): string[][] {
   const section = read(page)
     .split(/^## /m)

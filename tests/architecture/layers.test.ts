@@ -12,7 +12,7 @@ interface CruiseReport {
   summary: { violations: { rule: { name: string }; from: string; to: string }[] }
 }
 
-/** Runs what `npm run check` runs for this repository, in `root`. */
+/** Runs the layer check of `npm run check` in `root`. */
 function cruise(root: string): CruiseReport {
   const [, program = '', ...args] = LAYERS_COMMAND
   return JSON.parse(
@@ -35,7 +35,10 @@ async function readRules(): Promise<Rule[]> {
   return module.default.forbidden
 }
 
-/** Returns the rows of the table of layers in ARCHITECTURE.md: each folder with the folders that it may import. `agent` means all of its folders. */
+/**
+ * Returns the rows of the layers table in ARCHITECTURE.md: each folder, and the folders that it may import. `agent` means all of its
+ * folders.
+ */
 function documentedImports(): Map<string, string[]> {
   const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const section = page.split(/^## /m).find((part) => part.startsWith('Layers\n')) ?? ''
@@ -142,7 +145,7 @@ const LEAVES = {
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
-/** A file for each pair of areas where the first may not import the second. It imports it. */
+/** One file for each pair of areas of which the first may not import the second. The file imports it. */
 const AREA_VIOLATIONS = forbiddenAreas().flatMap(({ layer, area, forbidden }) =>
   forbidden.map((other) => ({
     rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,

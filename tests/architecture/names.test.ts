@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { withTree } from '../helpers/files/tree.ts'
 
-/** Returns the names that several of `files` below `root` export, each with those files. */
+/** Returns names that several of `files` below `root` export, with the files that export them. */
 function sharedNames(root: string, files: readonly string[]): [name: string, files: string[]][] {
   const filesOf = new Map<string, string[]>()
   for (const file of files) {
@@ -15,7 +15,7 @@ function sharedNames(root: string, files: readonly string[]): [name: string, fil
   return [...filesOf].filter(([name, { length }]) => length > 1 && !GIVEN.includes(name))
 }
 
-// Clients are packages of their own, whose users see no name of the service.
+// Clients are separate packages, whose users see no names of the service.
 test.each([
   [900, ['agent', 'shared', 'functions', 'infra', 'tests']],
   [10, ['sdk', 'cli']],
@@ -39,5 +39,5 @@ test('a name that two files export is found', async () => {
 
 const GENERATED = /^tests\/fixtures\/|\/generated\//
 const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|class|interface|type) (\w+)/gm
-/** Name of every table of tasks, by which a thread finds it after loading. */
+/** Name of every task table. A thread finds the table by this name after loading. */
 const GIVEN = ['tasks']

@@ -1,4 +1,4 @@
-/** Sentences that the linter of prose must find, and of the same thought one that it must leave alone. */
+/** Pairs of sentences with the same meaning. The prose linter must find the first and ignore the second. */
 const PAIRS: readonly (readonly [worse: string, better: string])[] = [
   [
     'It keeps what it was told: an answer of 2xx survives a `kill -9` of every process, and a power cut.',
@@ -114,7 +114,7 @@ export const BETTER_SENTENCES: readonly string[] = [
   'There is no box with this name.',
 ]
 
-/** Names with an old word, at least one for each of `OLD_NAMES`. */
+/** Names with an old word, at least one for each entry of `OLD_NAMES`. */
 export const WORSE_NAMES: readonly string[] = [
   ...[
     'openDoor',
@@ -153,7 +153,7 @@ export const WORSE_NAMES: readonly string[] = [
   ...['graveOf', 'stopChores', 'buildTerminalGate', 'strangerOf', 'BtrfsInsight', 'readAnew'],
 ]
 
-/** Names that only resemble those. */
+/** Names that only resemble the old ones. */
 export const BETTER_NAMES: readonly string[] = [
   ...[
     'doorbell',

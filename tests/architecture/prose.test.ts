@@ -14,13 +14,13 @@ import { BETTER_NAMES, BETTER_SENTENCES, WORSE_NAMES, WORSE_SENTENCES } from './
 
 const STRICT: readonly RuleName[] = ['banned', 'glossary', 'relative', 'long']
 
-/** Returns the rules that find something in a page or module, each once, in order. */
+/** Returns the rules with findings in a page or module, each once, in order. */
 function rulesAgainst(source: string, file = 'page.md'): RuleName[] {
   const rules = readProse(file, source).flatMap(({ passages }) => findingsOf(passages).findings.map(({ rule }) => rule))
   return [...new Set(rules)].sort()
 }
 
-/** Returns the words that rules find in a page or module, without passives. */
+/** Returns the words that the rules find in a page or module, without passives. */
 function wordsFound(file: string, source: string): string[] {
   const findings = readProse(file, source).flatMap(({ passages }) => findingsOf(passages).findings)
   return findings.filter(({ rule }) => rule !== 'passive').map(({ words }) => words)

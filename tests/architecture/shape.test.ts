@@ -9,18 +9,18 @@ interface Report {
   diagnostics: { code: string; filename: string }[]
 }
 
-/** Returns the violations that .oxlintrc.json finds below `root` without types, as `rule: file`, in order. */
+/** Returns the violations below `root` that .oxlintrc.json finds without types, as `rule: file`, in order. */
 function lint(root: string): string[] {
   const { diagnostics } = JSON.parse(runTool(root, ['oxlint/bin/oxlint', '--format', 'json', '.']).stdout) as Report
   return diagnostics.map(({ code, filename }) => `${ruleOf(code)}: ${filename}`).sort()
 }
 
-/** Returns `plugin(rule)` as the configuration names it. */
+/** Returns `plugin(rule)` in the configuration's format. */
 function ruleOf(code: string): string {
   return code.replace(/^(\w+)\((.*)\)$/, '$1/$2').replace(/^eslint\//, '')
 }
 
-/** As `lint`, of a tree with these files and the rules of this repository. */
+/** Lints a tree of these files with the rules of this repository. */
 function lintTree(files: Readonly<Record<string, string>>): Promise<string[]> {
   const rules = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8')
   const plugin = join(ROOT, 'infra/lint/rules.mjs')

@@ -15,9 +15,10 @@ import { makeCertificates } from '../helpers/aws/certificates.ts'
 import { type AwsEmulator, type CommandOutcome, type Inventory, startAwsEmulator } from '../helpers/aws/emulator.ts'
 import { type Packed, packFunction } from '../helpers/lambda/packed.ts'
 
-// `npm run deploy` against an emulator of AWS (moto). It lacks the architecture of a function; updates in place of API, alarms and
-// domains; the end of what a condition no longer has; distributions, whose part of the template tests/lambda/console.test.ts serves
-// from; and CloudFormation's references to secrets, which it keeps as they are, and which `resolve` here follows as it does.
+// Runs `npm run deploy` against an emulator of AWS (moto). The emulator lacks the architecture of a function. It lacks in-place updates of
+// the API, alarms and domains. It does not delete resources whose condition has become false. It lacks distributions, so
+// tests/lambda/console.test.ts serves from that part of the template. It keeps CloudFormation's references to secrets unresolved, so
+// `resolve` below follows them as CloudFormation does.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-deploy-'))
 const keys = join(directory, 'keys')
 const ACCOUNT = 'arn:aws:acm:eu-central-1:123456789012:certificate/0d0c0b0a-0000-4000-8000-000000000000'
@@ -95,7 +96,7 @@ function variablesOf(stage: string, { functions, secrets }: Inventory): Record<s
   return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, resolve(value)]))
 }
 
-/** Returns media type and time of keeping of each file of the console, by its path in the bucket. */
+/** Returns the media type and cache lifetime of each console file, by its path in the bucket. */
 async function consoleFiles(): Promise<Record<string, [string, string]>> {
   const { buckets } = await emulator.inventory()
   const text = await emulator.script(`
@@ -108,7 +109,7 @@ print(json.dumps({key: [head['ContentType'], head['CacheControl']] for key, head
   return JSON.parse(text)
 }
 
-/** Returns an inventory without the times and the places of bundles that each deployment changes. */
+/** Returns an inventory without the times and bundle locations that each deployment changes. */
 function lasting(inventory: Inventory): unknown {
   const text = JSON.stringify(inventory, (key, value: unknown) =>
     /^(LastModified|LastUpdatedTime|LastUpdatedDate|LastChangedDate|RevisionId|creationTime)$/.test(key)

@@ -6,8 +6,8 @@ import { ROOT } from '../../infra/commands.ts'
 import { type AwsEmulator, startAwsEmulator } from '../helpers/aws/emulator.ts'
 import { packFunction, type Template } from '../helpers/lambda/packed.ts'
 
-// infra/aws/deployer-policy.json, beside what AWS's schemas of resources say that CloudFormation calls. (moto can check rights, but
-// knows no resources for them, and refuses signatures of S3.)
+// Compares infra/aws/deployer-policy.json with the calls of CloudFormation that AWS's resource schemas list. (moto can check permissions,
+// but knows no resources for them, and rejects S3 signatures.)
 interface Statement {
   Action: string | string[]
   Resource: string | string[]
@@ -62,7 +62,7 @@ interface Schema {
   handlers?: Record<string, { permissions?: string[] }>
 }
 
-/** Actions of features that the stack does not use: keys of one's own, tables of S3, file systems, staging, versions, boundaries, … */
+/** Actions of features that the stack does not use: customer keys, S3 tables, file systems, staging, versions, boundaries, … */
 const UNUSED = new RegExp(
   [
     '^(kms|s3tables|s3files|elasticfilesystem|firehose):',

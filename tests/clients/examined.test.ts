@@ -10,10 +10,7 @@ const { service, client } = useSharedService()
 const PROJECT = 'thrown-away'
 let bench: Workbench
 
-/**
- * Requests are of a project and a box that exist, and wait for nothing. Bodies beyond the bound of their bytes are refused before
- * they are looked at.
- */
+/** Requests use an existing project and box, and wait for nothing. The service refuses bodies over the size limit before it parses them. */
 const CONFIG = `
 hooks = "hooks.py"
 [parameters]
@@ -24,11 +21,11 @@ hooks = "hooks.py"
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 429, "5xx"]
 `
-/** All but those that it cannot open. */
+/** All operations except those that schemathesis cannot open. */
 const EXAMINED = OPERATIONS.filter(({ transport }) => transport !== 'websocket').map(({ id }) => id)
 /**
- * What each operation is examined by: examples, and either all that its schemas tell apart or an input by chance. Both are the same for
- * the same document, so which half has which is drawn; with TEST_DRAW=all each has both.
+ * Checks for each operation: examples, and either every case its schemas distinguish or a random input. Both stay the same for the same
+ * document. A draw decides which half of the operations gets which. With TEST_DRAW=all, each gets both.
  */
 const HALVES = [0, 1].map((rest) => EXAMINED.filter((_, index) => index % 2 === rest))
 const [covered = []] = pickSample(HALVES, 1)
@@ -40,7 +37,7 @@ const EXAMINATIONS: readonly (readonly [string, readonly string[]])[] = drawsAll
     ]
 const ARGUMENTS = [
   ...['--max-examples', '1', '--generation-deterministic', '--no-shrink'],
-  // In place of positive_data_acceptance the hooks have a check that calls it, and knows which refusals are right.
+  // The hooks replace positive_data_acceptance with a check that calls it and knows which refusals are right.
   ...['--checks', 'all', '--exclude-checks', 'positive_data_acceptance'],
   ...['--warnings', 'off', '--continue-on-failure'],
 ]

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { url, adminToken: token } = service()
   bench.write('service.json', JSON.stringify({ url, token, control: agent.url, plain: plain.url }))
   symlinkSync(join(SDK, 'src/boxyard'), join(bench.directory, 'boxyard'))
-  // Copies, so that nothing is written beside them.
+  // Copies the tests, so that Python writes nothing next to the originals.
   mkdirSync(join(bench.directory, 'tests'))
   cpSync(join(import.meta.dirname, 'python'), join(bench.directory, 'tests'), { recursive: true })
 })
@@ -62,7 +62,7 @@ describe('the Python SDK', () => {
     await bench.python('-m', 'pip', 'wheel', ...options, '--wheel-dir', 'wheels', SDK)
     const [wheel = ''] = readdirSync(join(bench.directory, 'wheels'))
     expect(wheel).toMatch(/^boxyard-[\d.]+-py3-none-any\.whl$/)
-    // -I: not what is in the working directory.
+    // -I keeps the working directory out of the path.
     const program =
       "import sys; sys.path.insert(0, sys.argv[1]); import boxyard; print(boxyard.__file__, boxyard.Boxyard('http://a'))"
     expect(await bench.python('-I', '-c', program, `wheels/${wheel}`)).toContain(`${wheel}/boxyard/__init__.py`)

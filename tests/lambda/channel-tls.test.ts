@@ -9,7 +9,7 @@ import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
-// The way of docs/aws.md over a public address, with the certificates that its commands make.
+// Follows docs/aws.md over a public address, with certificates made by its commands.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-function-tls-'))
 const file = (name: string): string => join(directory, name)
 let service: TestService

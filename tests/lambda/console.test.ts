@@ -15,8 +15,8 @@ import { openWebBucket, type WebBucket } from '../helpers/lambda/web-bucket.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { useVisits } from '../helpers/web/visits.ts'
 
-// The web console in a bucket beside the function, as infra/aws/console.yml has it: a real S3 server, AWS's own client of the Lambda
-// Runtime API, and a real Chromium. What stands for CloudFront does what the packaged template says.
+// Serves the web console from a bucket next to the function, as in infra/aws/console.yml. Uses a real S3 server, AWS's own client of the
+// Lambda Runtime API, and a real Chromium. A substitute for CloudFront follows the packaged template.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-console-'))
 let service: TestService
 let packed: Packed
@@ -61,7 +61,7 @@ describe('a visitor', () => {
     await client.post('/v1/projects/yard/boxes', { name: 'one' })
     await user.page.getByRole('link', { name: 'Boxes' }).first().click()
     await user.page.getByRole('link', { name: 'yard/one' }).waitFor()
-    // Cold: the distribution answers the page at its address.
+    // Cold start: the distribution serves the page at its address.
     await visitor.open('/boxes/yard/one/files', 'yard/one')
     await visitor.sees('etc')
     await visitor.press('Sign out')

@@ -9,7 +9,8 @@ import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
 import { lambdaRuntime, packFunction } from '../helpers/lambda/packed.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
-// The rotation of docs/aws.md, while requests run: a deployment gives the function the keys that `npm run deploy` reads from the agent.
+// Follows the rotation in docs/aws.md while requests run. A deployment gives the function the keys that `npm run deploy` reads from the
+// agent.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-rotation-'))
 let service: TestService
 let gateway: Gateway
@@ -38,7 +39,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Sends requests of three kinds without a pause until it is stopped; returns how each was answered. */
+/** Sends three kinds of requests in a loop until it is stopped. Returns the outcome of each request. */
 function startTraffic() {
   const answers: string[] = []
   let isOver = false
@@ -53,7 +54,7 @@ function startTraffic() {
     repeat(() =>
       client.post('/v1/projects/rotation/boxes?wait_seconds=0', { name: 'none', base: 'none' }).then(expectRefusal),
     ),
-    // Each token is used as soon as it is minted.
+    // Uses each token as soon as it is created.
     repeat(async () => {
       const { status, text, body } = await client.post('/v1/tokens', {
         name: 'fresh',
@@ -65,7 +66,7 @@ function startTraffic() {
   ]
   return {
     answers,
-    /** Waits until so many more requests have been answered. */
+    /** Waits until `count` more requests have been answered. */
     more: async (count: number) => {
       const before = answers.length
       await eventually(() => answers.length >= before + count)
@@ -96,7 +97,7 @@ test('keys of channel and tokens rotate without a request that fails', async () 
   await traffic.more(10)
   await service.runAgentMode('keys', 'rotate', 'token')
   await traffic.more(10)
-  // The agent notes a use of the old key for an hour; here all functions that signed with it are known to be gone.
+  // The agent remembers a use of the old key for an hour. Here, all functions that signed with it are known to be gone.
   await service.runAgentMode('keys', 'drop-old', 'channel', '--force')
   await traffic.more(10)
   await traffic.stop()

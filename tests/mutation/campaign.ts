@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import type { JestKeeper, TestRun } from './jest-keeper.ts'
 import type { Mutant } from './mutants.ts'
 
-/** A logged run of a test file. A run without mutants is the reference: it shows whether the file passes, and which mutants it reaches. */
+/** A logged run of a test file. A run without mutants is the reference. It shows whether the file passes, and which mutants it reaches. */
 export interface LoggedRun extends TestRun {
   file: string
   mutants: number[]
@@ -21,10 +21,10 @@ export interface CampaignParts {
 }
 
 /**
- * Runs each test file against the mutants that it reaches. A mutant first runs alone in the file that is most likely to kill it, which kills
- * half of them; the next file would kill 2 %. Those that survive run together in each further file. A group that fails is split down to one
- * mutant, so each kill is proven for one mutant alone. A mutant that the others of its group keep from being reached runs again. All runs
- * are logged, and a later start replays them.
+ * Runs each test file against the mutants that it reaches. A mutant first runs alone in the file that is most likely to kill it, which
+ * kills half of the mutants. The next file would kill 2 %. Survivors run together in each further file. A group that fails is split down to
+ * one mutant, so each kill is proven for a single mutant. A mutant that the others of its group keep from being reached runs again. The
+ * campaign logs all runs, and a later start replays them.
  */
 export class Campaign {
   readonly #parts: CampaignParts
@@ -68,7 +68,7 @@ export class Campaign {
     return { status: files.length === 0 ? 'not reached' : 'survived' }
   }
 
-  /** Files that fail without a mutant; their runs do not count. */
+  /** Files that fail without a mutant. Their runs do not count. */
   get brokenFiles(): string[] {
     return [...this.#references.values()].filter(({ end }) => end !== 'passed').map(({ file }) => file)
   }
@@ -93,7 +93,7 @@ export class Campaign {
     }
   }
 
-  /** Runs mutants together, and each half of them if that fails. */
+  /** Runs mutants together. If that fails, runs each half of them. */
   async #halve(file: string, mutants: readonly number[], isOver: () => boolean): Promise<void> {
     if (mutants.length === 0 || isOver()) return
     const end = await this.#runMutants(file, mutants)
@@ -125,7 +125,9 @@ export class Campaign {
     return this.#references.get(file)?.reached.includes(mutant) ?? false
   }
 
-  /** The file that is most likely to kill a mutant: one with the name of its source, or a fast one that reaches few other mutants. */
+  /**
+   * The file that is most likely to kill a mutant: one with the name of the mutant's source, or a fast one that reaches few other mutants.
+   */
   #likelyFile(mutant: number): string | undefined {
     const { file = '' } = this.#parts.mutants[mutant] ?? {}
     const name = basename(file, '.ts')
@@ -154,10 +156,10 @@ export class Campaign {
   }
 }
 
-/** Returns the mutants that a passed run proves to survive: those that it reached. */
+/** Returns the mutants that a passed run proves to survive, which are those it reached. */
 function proven(mutants: readonly number[], reached: readonly number[]): readonly number[] {
   const asked = mutants.filter((mutant) => reached.includes(mutant))
-  // Some tests draw their input. A group that none of them reaches any more would run forever.
+  // Some tests draw their input. A group that none of them reaches any longer would run forever.
   return asked.length === 0 ? mutants : asked
 }
 

@@ -8,19 +8,19 @@ import type { MutatedTree } from './tree.ts'
 
 export interface TestRun {
   end: 'passed' | 'failed' | 'timeout'
-  /** Without the time that the process waits for a processor, so that other work on the machine does not count. */
+  /** Excludes the time that the process waits for a CPU, so that other work on the machine does not count. */
   ms: number
   /** Mutants whose place in the source was reached. */
   reached: number[]
 }
 
-/** Runs test files of a mutated tree, one at a time, in a process that it keeps for the next file while it is clean. */
+/** Runs test files of a mutated tree, one at a time, in a process that it reuses for the next file while the process is clean. */
 export class JestKeeper {
   readonly #makeTree: () => MutatedTree
   #tree: MutatedTree | null = null
   #process: KeptProcess | null = null
 
-  /** `makeTree` is called before the first run. */
+  /** Calls `makeTree` before the first run. */
   constructor(makeTree: () => MutatedTree) {
     this.#makeTree = makeTree
   }
@@ -30,12 +30,12 @@ export class JestKeeper {
     const tree = (this.#tree ??= this.#makeTree())
     writeFileSync(tree.active, mutants.join('\n'))
     let run = await this.#runOnce(tree, file, limitMs)
-    // Something that an earlier file left running may have ended the process.
+    // A process or timer that an earlier file left behind can have ended the process.
     if (run.end === 'crashed') run = await this.#runOnce(tree, file, limitMs)
     return { ...run, end: run.end === 'crashed' ? 'failed' : run.end }
   }
 
-  /** Ends the process, and with it all that its tests started. */
+  /** Ends the process and everything that its tests started. */
   async close(): Promise<void> {
     await this.#process?.close()
     this.#process = null
@@ -53,13 +53,13 @@ export class JestKeeper {
   }
 }
 
-/** One process of `kept-jest.ts` in its own namespaces: processes and mounts of its tests end with it. */
+/** One process of `kept-jest.ts` in its own namespaces. Processes and mounts of its tests end with it. */
 class KeptProcess {
-  /** unshare(1), which ends with its child, and that with it. */
+  /** unshare(1). It ends with its child, and the child ends with it. */
   readonly #child: ChildProcess
-  /** Of the process that runs jest. */
+  /** Pid of the process that runs jest. */
   readonly #pid: number
-  /** Holds the temporary files of the tests, also of those that are killed. */
+  /** Holds the temporary files of the tests, including killed ones. */
   readonly #files: string
   #waitedMs = 0
 
@@ -73,7 +73,7 @@ class KeptProcess {
     const program = [process.execPath, join(import.meta.dirname, 'kept-jest.ts')]
     const [command = '', ...args] = dieWithParent([...NAMESPACES, ...program])
     const files = mkdtempSync(join(tmpdir(), 'lane-'))
-    // The users of boxes have to reach their roots in it.
+    // The users of boxes must reach their roots in it.
     chmodSync(files, 0o755)
     const child = spawn(command, args, {
       cwd,
@@ -121,7 +121,7 @@ class KeptProcess {
     rmSync(this.#files, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  /** Milliseconds that the thread that runs the tests waited for a processor: proc_pid_schedstat. */
+  /** Milliseconds that the thread of the tests waited for a CPU (proc_pid_schedstat). */
   #readWaited(): number {
     try {
       this.#waitedMs = Number(readFileSync(`/proc/${this.#pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
@@ -142,7 +142,7 @@ function readNumbers(path: string): number[] {
 }
 
 type End = TestRun['end'] | 'crashed'
-// A box runtime needs a mount namespace other than its init's (agent/lib/mounts/namespace.ts). The shell is the init, and reaps orphans.
+// A box runtime needs a mount namespace other than its init's (agent/lib/mounts/namespace.ts). The shell is the init and reaps orphans.
 const NAMESPACES = [
   ...['unshare', '--mount', '--propagation', 'slave', '--pid', '--fork', '--kill-child', '--mount-proc', '--'],
   ...['sh', '-c', '"$@"; exit', 'sh', 'unshare', '--mount', '--propagation', 'slave', '--'],

@@ -9,11 +9,11 @@ export interface FileRequest {
 
 export interface FileResult {
   passed: boolean
-  /** The file left nothing in this process that could disturb the next one. */
+  /** True if the file left nothing in this process that could disturb the next file. */
   isClean: boolean
 }
 
-/** Runs a test file in this process, which keeps jest loaded: a start of jest takes longer than most files. */
+/** Runs a test file in this process, which keeps jest loaded. A start of jest takes longer than most files. */
 async function runFile({ file, cacheDirectory }: FileRequest): Promise<FileResult> {
   const before = countResources()
   const { results } = await runCLI(

@@ -50,7 +50,7 @@ async function main(args: string[]): Promise<void> {
   process.stdout.write(report.slice(0, report.indexOf('## Survivors')))
 }
 
-/** The content of `sample.json`; `tree` is a digest of the tests and of the code that they run. */
+/** The content of `sample.json`. `tree` is a digest of the tests and the code that they run. */
 interface SampleFile {
   seed: number
   tree: string
@@ -58,7 +58,7 @@ interface SampleFile {
   gone: string[]
 }
 
-/** Returns the sample of an earlier start. The first start draws one, or reads that of `--sample`, and writes it. */
+/** Returns the sample of an earlier start. The first start draws a sample, or reads the `--sample` file, and writes it. */
 function readSample(
   out: string,
   options: Record<'sample' | 'seed' | 'count', string>,
@@ -93,7 +93,7 @@ function digestTree(): string {
   return digest.digest('hex')
 }
 
-/** Reads lines of JSON, and cuts off one that a killed process did not complete. */
+/** Reads lines of JSON. Drops a last line that a killed process did not complete. */
 function readLines<T>(path: string): T[] {
   if (!existsSync(path)) return []
   const text = readFileSync(path, 'utf8')

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { findSites, type MutationSite } from './operators.ts'
 
 /**
- * A change of one place in a source. Its `id` consists of the file, a digest of the line, the number of equal lines before it, the operator,
- * and the number of places of that operator before it in the line. It stays the same in another tree while the line exists, also elsewhere
- * in the file.
+ * A change of one place in a source. Its `id` consists of the file, a digest of the line, the number of equal lines before it, the
+ * operator, and the number of earlier places of that operator in the line. The id stays the same in another tree while the line exists,
+ * even if the line moves within the file.
  */
 export interface Mutant extends MutationSite {
   id: string
@@ -28,7 +28,7 @@ export function listMutants(file: string, text: string): Mutant[] {
   })
 }
 
-/** Draws `count` mutants by the seed. A mutant more or less in `mutants` replaces at most one in the draw. */
+/** Draws `count` mutants by the seed. One mutant more or less in `mutants` replaces at most one in the draw. */
 export function drawMutants(mutants: readonly Mutant[], { seed, count }: { seed: number; count: number }): Mutant[] {
   const keyed = mutants.map((mutant) => ({ mutant, key: hash(`${seed}:${mutant.id}`) }))
   return keyed
@@ -37,7 +37,7 @@ export function drawMutants(mutants: readonly Mutant[], { seed, count }: { seed:
     .map(({ mutant }) => mutant)
 }
 
-/** Finds the mutants of an earlier sample; the lines of those in `gone` no longer exist. */
+/** Finds the mutants of an earlier sample. The lines of those in `gone` no longer exist. */
 export function keepMutants(mutants: readonly Mutant[], ids: readonly string[]): { kept: Mutant[]; gone: string[] } {
   const byId = new Map(mutants.map((mutant) => [mutant.id, mutant]))
   return { kept: ids.flatMap((id) => byId.get(id) ?? []), gone: ids.filter((id) => !byId.has(id)) }

@@ -1,20 +1,20 @@
 import ts from 'typescript'
 
-/** A range of a source and its replacement. Without one, the range is a statement, which the mutant drops. */
+/** A range of a source and its replacement. Without a replacement, the range is a statement, and the mutant drops it. */
 export interface MutationSite {
   operator: string
   start: number
   end: number
   replacement: string | undefined
-  /** An expression statement begins with the range. */
+  /** True if an expression statement begins with the range. */
   opensStatement: boolean
 }
 
 type Edit = Pick<MutationSite, 'replacement'> & { node: ts.Node }
 
 /**
- * The ten operators. Their results run without a compiler, because Node.js only strips types. They skip changes that rarely change behaviour:
- * text with spaces (messages and descriptions), property names, conditions of loops (these only hang) and types.
+ * The ten operators. Their results run without a compiler, because Node.js only strips types. They skip changes that rarely change
+ * behaviour: text with spaces (messages and descriptions), property names, loop conditions (such mutants only hang) and types.
  */
 const OPERATORS: Readonly<Record<string, (node: ts.Node) => Edit | undefined>> = {
   condition(node) {
@@ -126,7 +126,7 @@ function hasEffect(expression: ts.Expression): boolean {
   return ts.isPostfixUnaryExpression(expression) || ts.isDeleteExpression(expression)
 }
 
-/** Returns true for a property name, also in brackets. */
+/** Returns true for a property name, including one in brackets. */
 function isName(node: ts.Node): boolean {
   const { parent } = node
   if (ts.isElementAccessExpression(parent)) return parent.argumentExpression === node && ts.isStringLiteral(node)
@@ -138,7 +138,7 @@ function isWithoutBehaviour(node: ts.Node): boolean {
   return ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
 }
 
-/** Returns true inside an optional chain: parentheses there would end its short circuit. */
+/** Returns true inside an optional chain. Parentheses there would end its short circuit. */
 function isWithinChain(node: ts.Node): boolean {
   const { parent } = node
   return ts.isOptionalChain(node) && ts.isOptionalChain(parent) && parent.expression === node

@@ -8,7 +8,7 @@ export type JudgedMutant = Mutant & { verdict: Verdict }
 export interface ReportNotes {
   /** Ids of an earlier sample whose line no longer exists. */
   gone: readonly string[]
-  /** Test files that fail without a mutant; their runs do not count. */
+  /** Test files that fail without a mutant. Their runs do not count. */
   broken: readonly string[]
 }
 
@@ -48,8 +48,8 @@ function table(title: string, mutants: readonly JudgedMutant[], groupsOf: (mutan
 }
 
 /**
- * The score is the share of mutants that are killed or time out: of all, and of those that a test reaches. Unfinished mutants count as
- * survivors, so the score only rises until the campaign ends.
+ * Returns a row of scores. The score is the share of killed or timed-out mutants, among all mutants and among those that a test reaches.
+ * Unfinished mutants count as survivors, so the score only rises until the campaign ends.
  */
 function row(name: string, mutants: readonly JudgedMutant[]): string {
   const count = (status: Verdict['status']): number => mutants.filter(({ verdict }) => verdict.status === status).length

@@ -2,11 +2,11 @@ import type { Mutant } from './mutants.ts'
 
 export type NumberedMutant = Mutant & { number: number }
 
-/** Name of the function that returns whether a mutant is active; see `switchModule`. */
+/** Name of the function that returns whether a mutant is active. See `switchModule`. */
 const SWITCH = '__isMutant'
 
 /**
- * Adds mutants to their source, each behind a switch by its number, so that one tree holds all of them. `mutants` have the order of
+ * Adds mutants to their source, each behind a numbered switch, so that one tree holds all of them. `mutants` have the order of
  * `compareSites`. The source imports the switch from `module`.
  */
 export function weaveMutants(text: string, mutants: readonly NumberedMutant[], module: string): string {
@@ -26,13 +26,13 @@ export function weaveMutants(text: string, mutants: readonly NumberedMutant[], m
 
 function choose({ number, replacement, opensStatement }: NumberedMutant, original: string): string {
   if (replacement === undefined) return `{ if (!${SWITCH}(${number})) { ${original} } }`
-  // The sources have no semicolons: a parenthesis that begins a statement would call what the line before it ends with.
+  // The sources have no semicolons. A parenthesis at the start of a statement would call the end of the line before it.
   return `${opensStatement ? '0, ' : ''}(${SWITCH}(${number}) ? (${replacement}) : (${original}))`
 }
 
 /**
- * Returns the source of the module with the switch. Each process that loads a mutated source, also one that a test starts, reads the numbers
- * of the active mutants from the file `active`, and appends the number of each mutant that it reaches to the file `reached`.
+ * Returns the source of the module with the switch. Each process that loads a mutated source, including processes that tests start, reads
+ * the numbers of the active mutants from the file `active`. It appends the number of each mutant that it reaches to the file `reached`.
  */
 export function switchModule({ active, reached }: { active: string; reached: string }): string {
   return `import { openSync, readFileSync, writeSync } from 'node:fs'

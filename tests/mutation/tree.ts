@@ -8,9 +8,9 @@ import { switchModule, weaveMutants } from './schemata.ts'
 /** A copy of the checkout with mutants in its sources, and the files that control them. */
 export interface MutatedTree {
   directory: string
-  /** Of jest. */
+  /** Cache of jest. */
   cache: string
-  /** Numbers of the active mutants, one a line. */
+  /** Numbers of the active mutants, one per line. */
   active: string
   /** Numbers of the mutants that any process reached. */
   reached: string

@@ -27,7 +27,7 @@ describe('an S3 endpoint', () => {
   test('that drops connections in the middle is retried, in both directions', async () => {
     const line = await openCuttableLine('127.0.0.1', server.port)
     const store = await openS3Store({ ...server.place, endpoint: `http://127.0.0.1:${line.port}`, attempts: 8 })
-    // Fewer drops than a request has attempts, on the slowest machine as well.
+    // Fewer drops than a request has attempts, even on the slowest machine.
     let drops = 0
     const dropping = setInterval(() => ++drops <= 6 && line.drop(), 100)
     try {
@@ -66,7 +66,7 @@ describe('an S3 endpoint', () => {
     try {
       for (const length of [5_000_000, 20_000_000]) {
         await store.put(`of-${length}`, piecesOf(randomBytes(length)))
-        // Each is hashed whole and by block, and sent.
+        // Each piece is hashed as a whole and by block, and then sent.
         expect(bytes).toBeGreaterThanOrEqual(3 * length)
         expect(most).toBeLessThanOrEqual(256 * 1024)
       }

@@ -20,7 +20,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Makes a build of the page and one asset, as well as compressed forms of both. */
+/** Builds a page and one asset, with compressed forms of both. */
 function build(page: string, asset: string): string {
   const made = mkdtempSync(join(directory, 'build-'))
   mkdirSync(join(made, 'assets'))

@@ -21,7 +21,7 @@ const reader = new PageReader({
   perform: (command) => (command === 'systemctl restart boxyard-agent' ? restart() : null),
 })
 
-/** Restarts the agent with the settings of the page, and the bucket and keys of this test in the place of a reader's. */
+/** Restarts the agent with the settings of the page. Replaces the reader's bucket and keys with this test's own. */
 async function restart(): Promise<void> {
   const settings = settingsIn(here(readFileSync(join(ROOT, PAGE), 'utf8')))
   expect(Object.keys(settings)).toHaveLength(3)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => bench.close())
 
-/** What each program prints: a box it made, a command's output, a file's bytes, and the code of an error. */
+/** Output of each program: a box it created, a command's output, a file's bytes, and an error code. */
 const SEEN = ['running', null, 'hello\n', [0, 255, 10], 'box_not_found']
 
 const FETCH = `
@@ -66,8 +66,8 @@ func main() {
 `
 
 /**
- * What it says of any document of OpenAPI 3.1 with a reference, of problems that are `application/problem+json` (RFC 9457), and of
- * names that Go reserves: `Range` is a header of HTTP, `type` a filter of events.
+ * Messages that the generator prints for any OpenAPI 3.1 document with a reference, with problems in `application/problem+json` (RFC 9457),
+ * or with names that Go reserves. `Range` is an HTTP header, `type` a filter of events.
  */
 const SAID_ALWAYS = [
   'OpenAPI 3.1 support is still in beta.',
@@ -77,7 +77,7 @@ const SAID_ALWAYS = [
   'range (reserved word) cannot be used as',
 ]
 
-/** The compiled standard library is Go's own, shared by all that is compiled here. */
+/** Go's own compiled standard library, shared by everything that this test compiles. */
 const GO_CACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim()
 
 async function generate(kind: string, output: string, ...more: string[]): Promise<string[]> {
@@ -100,7 +100,8 @@ async function generate(kind: string, output: string, ...more: string[]): Promis
 
 describe('a client that openapi-generator makes of the OpenAPI document', () => {
   test('for fetch compiles strictly and works', async () => {
-    // It takes `additionalProperties: false` of OpenAPI 3.1 for true, and sends fields also by the names that it makes of theirs.
+    // The generator reads `additionalProperties: false` of OpenAPI 3.1 as true. It also sends fields under names that it derives from
+    // theirs.
     expect(await generate('typescript-fetch', 'fetch', '-p', 'modelPropertyNaming=original')).toEqual([])
     expect(await runTyped(bench, { name: 'fetched', text: FETCH }, service())).toEqual(SEEN)
   })

@@ -24,7 +24,7 @@ interface App {
 }
 
 const LINES = Array.from({ length: 40 }, (_, i) => `line-${i}\n`).join('')
-/** Streams a command whose agent is killed and started again meanwhile, by a function of the page. */
+/** Streams a command while a function of the page kills and restarts the agent. */
 const RESTARTED = `
 import { createBoxyard } from '@boxyard/sdk'
 
@@ -61,7 +61,7 @@ describe('the packed SDK in a page of another origin', () => {
       ({ url, token }) => (globalThis as unknown as { app: App }).app.tryOut(url, token, 'page'),
       { url: service().url, token: service().adminToken },
     )
-    // A browser tells no header of a WebSocket's answer: the ticket tells the id.
+    // A browser shows no header of a WebSocket's answer, so the ticket provides the id.
     expect(seen).toEqual([...SDK_PROGRAM_SEES, 'exe_'])
     expect(complaints).toEqual([])
   })

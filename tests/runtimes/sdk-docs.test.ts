@@ -20,9 +20,9 @@ const isOfPage = ({ text }: DocumentedProgram): boolean => text.includes('new Ev
 
 beforeAll(async () => {
   user = await installSdk()
-  // The compiler reads the types of the SDK and of Node.js once for all, which takes far longer than a program.
+  // The compiler reads the types of the SDK and of Node.js once for all programs. This takes far longer than a program.
   const modules = programs.map((program) => [moduleOf(program), sourceOf(program)])
-  // tests/e2e/clients/agent-loop.test.ts runs this one, by a Node.js that does not look at types.
+  // tests/e2e/clients/agent-loop.test.ts runs this program with a Node.js that does not check types.
   await user.compile({ ...Object.fromEntries(modules), 'agent-loop': readLoop('agent.mts').text })
 })
 afterAll(() => user.close())
@@ -31,7 +31,7 @@ function moduleOf({ line }: DocumentedProgram): string {
   return `line-${line}`
 }
 
-/** Returns a program with the address of this service in the place of a reader's; that of a page as a function. */
+/** Returns a program with this service's address in place of the reader's. A program for a page becomes a function. */
 function sourceOf(program: DocumentedProgram): string {
   const text = program.text.replaceAll('http://127.0.0.1:8080', service().url)
   if (!isOfPage(program)) return text
