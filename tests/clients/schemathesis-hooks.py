@@ -1,4 +1,4 @@
-"""What schemathesis is told beside the OpenAPI document: which refusals of requests that its schemas allow are right, and why."""
+"""Refusals of valid-looking requests that are right although the OpenAPI document's schemas allow the requests, with reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import schemathesis
 from schemathesis.specs.openapi.checks import RejectedPositiveData, positive_data_acceptance
 
-#: Code of a refusal, pointer and detail of each of its faults or else its detail (None: any), and why no schema of a request can say so.
+#: Code of a refusal, pattern for each fault's pointer and detail, or for its detail without faults (None: any), and why no schema can
+#: express it.
 RIGHT_REFUSALS = (
     ("idempotency_key_reused", None, "the key was given with another request before"),
     ("path_invalid", None, "names of more than 255 bytes, ways out of the box, and places where nothing is mounted"),
@@ -31,7 +32,7 @@ RIGHT_REFUSALS = (
 
 @schemathesis.check
 def refuses_valid_data_for_a_reason(ctx: Any, response: Any, case: Any) -> bool | None:
-    """Is ``positive_data_acceptance``, but for refusals that are right."""
+    """Runs ``positive_data_acceptance``, except that it accepts the right refusals."""
     try:
         return positive_data_acceptance(ctx, response, case)
     except RejectedPositiveData:

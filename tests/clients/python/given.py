@@ -1,4 +1,4 @@
-"""What the tests of the Python SDK are given: a service, and a client that blocks as well as one that is awaited."""
+"""Fixtures of the Python SDK's tests: a service, a blocking client and an async client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Kind = Literal["blocking", "awaited"]
 
 @dataclass(frozen=True)
 class Service:
-    """The service of a test run, which writes this into the working directory."""
+    """The service of a test run. The runner writes these fields into the working directory."""
 
     url: str
     token: str
@@ -44,19 +44,19 @@ class Service:
 
 @functools.cache
 def service() -> Service:
-    """Reads where the service is."""
+    """Reads the address of the service."""
     return Service(**json.loads(Path("service.json").read_text()))
 
 
 def restart_agent(*steps: Literal["kill", "start"]) -> None:
-    """Kills the agent, or starts it again, and waits until that is done."""
+    """Kills or starts the agent, and waits until that is done."""
     for step in steps:
         urllib.request.urlopen(urllib.request.Request(f"{service().control}/{step}", method="POST")).close()
 
 
 @dataclass(frozen=True)
 class Given:
-    """What one test is given. The client that blocks is behind the face of the other, with its calls in threads."""
+    """Fixtures of one test. A blocking client has the interface of the async one, with its calls in threads."""
 
     kind: Kind
     yard: AsyncBoxyard
@@ -65,7 +65,7 @@ class Given:
 
     @property
     def box(self) -> AsyncBoxHandle:
-        """A box that runs."""
+        """Returns a running box."""
         return self.yard.box(self.project, "web")
 
     def other_yard(self, **options: Any) -> AsyncBoxyard:
@@ -75,7 +75,7 @@ class Given:
 
 
 def both(test: Callable[[Given], Awaitable[None]]) -> Callable[[Kind], None]:
-    """Makes two tests of one: with the client that blocks, and with the one that is awaited."""
+    """Makes two tests from one: one with the blocking client, one with the async client."""
 
     @pytest.mark.parametrize("kind", ["blocking", "awaited"])
     def run(kind: Kind) -> None:
@@ -94,7 +94,7 @@ def both(test: Callable[[Given], Awaitable[None]]) -> Callable[[Kind], None]:
 
 
 def open_yard(kind: Kind, **options: Any) -> AsyncBoxyard:
-    """Makes a client of a kind, of the service unless told otherwise."""
+    """Makes a client of a kind, for the service by default."""
     settings = {"url": service().url, "token": service().token, **options}
     if kind == "awaited":
         return AsyncBoxyard(**settings)
@@ -102,7 +102,7 @@ def open_yard(kind: Kind, **options: Any) -> AsyncBoxyard:
 
 
 async def read_all(stream: AsyncTerminalStream) -> tuple[str, str, int | None]:
-    """Reads a command to its end: stdout, stderr, exit code."""
+    """Reads a command to its end. Returns stdout, stderr and the exit code."""
     text = {"stdout": b"", "stderr": b""}
     async for piece in stream:
         text[piece.stream] += piece.data
@@ -112,14 +112,14 @@ async def read_all(stream: AsyncTerminalStream) -> tuple[str, str, int | None]:
 @functools.cache
 def _project_with_box(kind: Kind) -> str:
     project = f"python-{kind}"
-    # The box may be there, of an earlier file of tests.
+    # The box can exist from an earlier test file.
     with Boxyard(service().url, service().token) as yard, contextlib.suppress(NameTakenError):
         yard.create_box(project, CreateBox(name="web", config=BoxConfigInput(ram_mb=64)))
     return project
 
 
 class Blocking:
-    """An object that blocks, as one that is awaited: the same names, with calls in threads."""
+    """Wraps a blocking object as an async one: the same names, with calls in threads."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -158,5 +158,5 @@ async def _iterate(iterator: Iterator[Any]) -> AsyncIterator[Any]:
         yield each
 
 
-#: What is not awaited by the other kind either.
+#: Members that the async client does not await either.
 _AT_ONCE = frozenset({"box", "list", "events", "snapshots", "diff", "services"})

@@ -1,4 +1,4 @@
-"""A service that does what no Boxyard does, and clients of it."""
+"""A service that behaves as no Boxyard does, and clients of it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from given import Blocking, Kind
 
 TOKEN = "byt_secret"
 
-#: Answers one connection, of which the head of the request was read.
+#: Answers one connection whose request head has been read.
 Handler = Callable[[socket.socket, str], None]
 
 
 class Hostile:
-    """Listens at a port of its own, with a thread for each connection."""
+    """Listens at its own port, with a thread per connection."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -37,7 +37,7 @@ class Hostile:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Stops accepting connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -47,7 +47,7 @@ class Hostile:
                 threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        # The client leaves where it has had enough.
+        # The client disconnects once it has read enough.
         with connection, contextlib.suppress(OSError):
             head = b""
             while b"\r\n\r\n" not in head:
@@ -70,7 +70,7 @@ def serve(handler: Handler) -> Iterator[Hostile]:
 
 
 def answer(body: bytes | str | object, status: int = 200, **headers: str) -> Handler:
-    """Answers each request alike; what is neither bytes nor text as JSON."""
+    """Gives each request the same answer. Encodes content other than bytes and text as JSON."""
     content = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
 
     def handle(connection: socket.socket, _head: str) -> None:
@@ -82,7 +82,7 @@ def answer(body: bytes | str | object, status: int = 200, **headers: str) -> Han
 
 
 def flood(head: str, piece: bytes) -> Handler:
-    """Sends a piece for as long as it is read."""
+    """Sends a piece repeatedly for as long as the client reads."""
 
     def handle(connection: socket.socket, _head: str) -> None:
         connection.sendall(head.encode())
@@ -93,7 +93,7 @@ def flood(head: str, piece: bytes) -> Handler:
 
 
 def websocket(*messages: bytes) -> Handler:
-    """Takes the upgrade of a WebSocket, sends these frames, and goes."""
+    """Accepts a WebSocket upgrade, sends these frames, and disconnects."""
 
     def handle(connection: socket.socket, head: str) -> None:
         key = re.search(r"(?i)sec-websocket-key: *(\S+)", head)
@@ -115,18 +115,18 @@ def websocket(*messages: bytes) -> Handler:
 
 
 def frame(payload: bytes, opcode: int = 0x82) -> bytes:
-    """Makes a short frame of a WebSocket."""
+    """Makes a short WebSocket frame."""
     return bytes([opcode, len(payload)]) + payload
 
 
 def client(kind: Kind, url: str, **options: Any) -> AsyncBoxyard:
-    """Makes a client of a kind that asks once."""
+    """Makes a client of a kind that sends each request once."""
     settings: dict[str, Any] = {"url": url, "token": TOKEN, "attempts": 1, **options}
     return AsyncBoxyard(**settings) if kind == "awaited" else cast(AsyncBoxyard, Blocking(Boxyard(**settings)))
 
 
 def kinds(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Makes two tests of one that is given a kind, and the ``case`` that ``parametrize`` gives if it takes one."""
+    """Makes two tests from one that takes a kind, and takes the ``case`` of ``parametrize`` if it has one."""
 
     def run(kind: Kind) -> None:
         asyncio.run(_within_time(test(kind)))

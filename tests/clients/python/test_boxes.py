@@ -16,7 +16,7 @@ from given import Given, both, service
 
 
 class Faulty(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """A way to the service on which the first answers are lost, or replaced by refusals."""
+    """A transport that loses the first answers, or replaces them with refusals."""
 
     def __init__(self, *faults: int | None) -> None:
         self.sent: list[httpx.Request] = []
@@ -171,7 +171,7 @@ async def test_a_program_is_told_where_to_go_on(given: Given) -> None:
 
 
 class Told(Exception):
-    """Ends the following of events."""
+    """Stops following the events."""
 
 
 @both

@@ -1,4 +1,4 @@
-"""Commands whose caller is cancelled, or interrupted by Ctrl-C."""
+"""Commands whose caller is cancelled or interrupted by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from boxyard._flows import Flow, Pause
 from boxyard._sync_driver import Driver
 from given import Given, both, service
 
-#: Programs that are interrupted while they wait for the command of their argument.
+#: Programs that are interrupted while they wait for the command in their argument.
 _PROGRAMS = {
     "run": "box.run(['sleep', name])",
     "stream": "[piece for piece in box.stream(['sleep', name])]",
@@ -121,7 +121,7 @@ async def _streamed_detached(box: AsyncBoxHandle, name: str) -> None:
 
 
 def _make_box(project: str) -> str:
-    """Makes the box ``web`` if it is not there, and returns the arguments and calls after the name of a client's class."""
+    """Makes the box ``web`` if it is missing. Returns the arguments and calls that follow a client class's name."""
     with contextlib.suppress(Exception), Boxyard(service().url, service().token) as yard:
         from boxyard.models import CreateBox
 
@@ -227,7 +227,7 @@ class _Held:
 
 
 class _BlockingHeld:
-    """A socket of a program that blocks."""
+    """A socket of a blocking program."""
 
     id = "exec_1"
 

@@ -1,4 +1,4 @@
-"""A client of a hostile service: where it goes, what it holds, and what it raises."""
+"""A client of a hostile service: its destinations, its memory use, and its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cases(*values: object) -> Callable[[Callable[..., None]], Callable[..., None
 
 
 async def refusal(yard: AsyncBoxyard) -> ApiError:
-    """Asks for a box, and returns why that failed."""
+    """Requests a box, and returns the resulting error."""
     with pytest.raises(ApiError) as caught:
         await yard.call(get_box("demo", "web"))
     return caught.value
@@ -36,7 +36,7 @@ async def refusal(yard: AsyncBoxyard) -> ApiError:
 @kinds
 async def test_the_redirect_of_a_read_is_followed_without_the_token(kind: Kind) -> None:
     with serve(answer({})) as data, serve(answer("", 307, Location=f"{data.url}/there?ticket=1")) as front:
-        # What it answers is no box.
+        # The answer does not describe a box.
         await refusal(client(kind, front.url))
         assert f"authorization: bearer {TOKEN}" in front.heads[0].lower()
         assert data.heads[0].startswith("GET /there?ticket=1 ")

@@ -1,4 +1,4 @@
-"""Answers of a service that is newer than the SDK: those of the real one, with values and fields that this SDK does not know."""
+"""Answers of a service that is newer than the SDK: real answers, plus values and fields that this SDK does not know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Change = Callable[[Any], Any]
 
 
 class Newer(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """A way to the service on which its answers are those of a newer one."""
+    """A transport that changes the service's answers to those a newer service sends."""
 
     def __init__(self, change: Change) -> None:
         self._change = change
@@ -44,17 +44,17 @@ def newer(given: Given, change: Change) -> Any:
 
 
 def add_fields(value: Any) -> Any:
-    """Puts a new field into each object."""
+    """Adds a new field to each object."""
     if isinstance(value, list):
         return [add_fields(each) for each in value]
     if not isinstance(value, dict):
         return value
-    # Names that a project, or a program, gave are no fields.
+    # Names given by a project or a program are not fields.
     return {**{key: add_fields(each) for key, each in value.items()}, "new_field": {"new": ["value"]}}
 
 
 def put(path: str, new: Any) -> Change:
-    """Puts a value at a place, such as ``a/b``; ``*`` for each element."""
+    """Puts a value at a path such as ``a/b``. ``*`` means each element."""
 
     def change(value: Any, names: list[str] | None = None) -> Any:
         first, *rest = re.split("/", path) if names is None else names

@@ -1,4 +1,4 @@
-"""The OpenAPI document beside what there is of it in Python."""
+"""Compares the OpenAPI document with its Python counterpart."""
 
 import inspect
 import re
@@ -72,7 +72,7 @@ def test_every_error_code_has_a_class() -> None:
 
 
 class _Body:
-    """Stands for any body."""
+    """Represents any body."""
 
     payload = b""
 

@@ -1,4 +1,4 @@
-"""Files, archives and ports; and the same where the front cannot stream."""
+"""Files, archives and ports, and the same behind a front that cannot stream."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def test_what_is_too_long_for_such_a_front_is_sent_again_as_far_as_it_can_
     for content in (whole, pieces, file):
         box = given.other_yard(url=service().plain).box(given.project, "web")
         assert (await box.write_file("/root/long", content)).size_bytes == len(whole)
-    # Each client knows nothing of the front yet.
+    # Neither client knows the front yet.
     box = given.other_yard(url=service().plain).box(given.project, "web")
     with pytest.raises(BodyTooLargeError, match="cannot be sent to the data address"):
         await box.write_file("/root/once", iter(pieces))
