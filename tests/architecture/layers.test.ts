@@ -35,10 +35,7 @@ async function readRules(): Promise<Rule[]> {
   return module.default.forbidden
 }
 
-/**
- * Returns the rows of the layers table in ARCHITECTURE.md: each folder, and the folders that it may import. `agent` means all of its
- * folders.
- */
+/** Returns the rows of the layers table in ARCHITECTURE.md, folders with their allowed imports. `agent` means all of its folders. */
 function documentedImports(): Map<string, string[]> {
   const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const section = page.split(/^## /m).find((part) => part.startsWith('Layers\n')) ?? ''
@@ -145,7 +142,7 @@ const LEAVES = {
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
-/** One file for each pair of areas of which the first may not import the second. The file imports it. */
+/** One file for each forbidden import between two areas. The file makes the import. */
 const AREA_VIOLATIONS = forbiddenAreas().flatMap(({ layer, area, forbidden }) =>
   forbidden.map((other) => ({
     rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,

@@ -17,7 +17,7 @@ import { findMutants, listFiles, makeMutatedTree } from './tree.ts'
  * Run no other tests on the host: from its PID namespace the contract tests take instance numbers of other agents for free.
  *   --sample FILE   uses the mutants of an earlier sample whose lines still exist, instead of a new draw
  *   --seed 37 --count 1500   the draw
- *   --minutes N     stops after N minutes; 0 only writes the report. SIGTERM stops after the current test file
+ *   --minutes N     stops after N minutes (0 only writes the report). SIGTERM stops after the current test file
  *   --tests tests/unit,tests/contract   the suites, in order
  */
 async function main(args: string[]): Promise<void> {

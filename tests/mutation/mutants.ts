@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { findSites, type MutationSite } from './operators.ts'
 
 /**
- * A change of one place in a source. Its `id` consists of the file, a digest of the line, the number of equal lines before it, the
- * operator, and the number of earlier places of that operator in the line. The id stays the same in another tree while the line exists,
- * even if the line moves within the file.
+ * A change of one place in a source. Its `id` consists of the file, a digest of the line, the operator, and two numbers. The numbers count
+ * equal lines before the line, and earlier places of the operator in the line. The id stays the same in another tree while the line
+ * exists, even if the line moves within the file.
  */
 export interface Mutant extends MutationSite {
   id: string

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => bench.close())
 
-/** Output of each program: a box it created, a command's output, a file's bytes, and an error code. */
+/** Output of each program, with a box it created, a command's output, a file's bytes, and an error code. */
 const SEEN = ['running', null, 'hello\n', [0, 255, 10], 'box_not_found']
 
 const FETCH = `

@@ -152,7 +152,7 @@ describe('a frozen box', () => {
   test('cannot prevent a freeze by exhausted limits, by vfork or by forks', async () => {
     const spec = lab.spec('box_hostile', { cpus: 0.05 })
     await lab.runtime.start(spec)
-    // clone(CLONE_VFORK | CLONE_VM | SIGCHLD): both processes continue with the same code. The child stops, so the parent waits in vfork.
+    // After clone(CLONE_VFORK | CLONE_VM | SIGCHLD), both processes run the same code. The child stops, so the parent waits in vfork.
     const waiting = buildSyscallProgram([{ name: 'clone', args: [0x4111, 0, 0, 0, 0] }, ...HANG])
     writeFileSync(path('waiting', spec.id), waiting, { mode: 0o755 })
     const loops = [

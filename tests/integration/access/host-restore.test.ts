@@ -61,7 +61,7 @@ test.each(['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal'])(
 )
 
 test('a log of another database would change the restored one', async () => {
-  // Shows why the test above matters: SQLite applies any valid log beside a database file.
+  // Shows why the test above matters. SQLite applies any valid log beside a database file.
   const [one, other] = ['one', 'other'].map((name) => join(lab.scratch, `${name}.db`)) as [string, string]
   const first = new DatabaseSync(one)
   first.exec('PRAGMA journal_mode = WAL; CREATE TABLE foreign_table (a); INSERT INTO foreign_table VALUES (1)')

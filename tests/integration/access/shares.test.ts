@@ -91,7 +91,7 @@ function accountsIn(user: User): string[] {
   return [`box ${user.box}`, ...callerOf(user).accounts]
 }
 
-/** Resources of which an account must leave free at least as much as it holds. A missing one does not compile. */
+/** Resources with the rule that an account leaves free at least as much as it holds. A missing one does not compile. */
 const AT_MOST_FREE: Record<NamesWith<'at_most_free'>, () => Shared | Promise<Shared>> = {
   tickets: () => {
     const tickets = createTickets({ clock })

@@ -165,8 +165,8 @@ describe('a hostile box with data mounts', () => {
   }
 })
 
-// Reads this process's table only; the network's slots are mounts as well.
-/** Lists volumes mounted outside of boxes, but no other mounts: concurrent tests share this namespace. */
+// Reads only this process's table, because the network's slots are mounts as well.
+/** Lists volumes mounted outside of boxes. Ignores other mounts, because concurrent tests share this namespace. */
 function dataMounts(): string[] {
   return mountTable().filter((line) => line.split(' ')[3]?.startsWith('/vol_'))
 }

@@ -76,7 +76,7 @@ test('every kind of refusal has a reason and a way out', () => {
   })
 })
 
-/** At least two sentences: the reason and the way out. */
+/** At least two sentences, with the reason and the way out. */
 const TWO_SENTENCES = /^.{8,}[.:;!] ["`A-Z].{2,}\.$/s
 /** Statuses whose cause a client or the operator can remove. */
 const REMOVABLE: ReadonlySet<number> = new Set([403, 409, 412, 413, 429, 507])

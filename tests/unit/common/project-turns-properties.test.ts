@@ -24,7 +24,7 @@ test('turns of projects keep the rules of queues, and each project that was ther
   await check(property, 60)
 })
 
-/** Work of a project: the delay before its request, and its duration, which can be infinite. */
+/** Work of a project, with the delay before its request and its duration, which can be infinite. */
 const anyWork = fc.record({
   key: anyKey,
   afterMs: fc.nat({ max: 30 }),

@@ -11,7 +11,7 @@ const { start, closeAll } = createHttpServers()
 
 afterEach(closeAll)
 
-/** Records the bytes of pieces so far, and how each body ended: its length or the code of its refusal. */
+/** Records the bytes of pieces so far, and the outcome of each body (its length or the code of its refusal). */
 function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
   const outcomes: (number | string)[] = []
   const progress = { bytes: 0 }
