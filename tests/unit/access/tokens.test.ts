@@ -81,7 +81,7 @@ describe('a token', () => {
   test('has one spelling alone', async () => {
     const token = await mintToken(KEYS, CLAIMS)
     const [header = '', payload = '', signature = ''] = token.split('.')
-    // The last character of a signature of 64 bytes has four bits that decoders skip.
+    // The last character of a signature of 64 bytes has four bits that decoders ignore.
     const stray = String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1)
     const others = [
       ...[`${token}=`, `${token}==`, `${header}=.${payload}.${signature}`, `${header}.${payload}==.${signature}`],

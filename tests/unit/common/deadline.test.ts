@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { withDeadline, withTimer } from '../../../agent/core/common/deadline.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 
-/** A clock whose sleeps end by `ring` or by their signal. */
+/** A clock whose sleeps end at `ring`, or when their signal aborts. */
 function heldClock(): Clock & { ring(): void; isAsleep(): boolean } {
   let [ring, isAsleep] = [(): void => undefined, false]
   return {
