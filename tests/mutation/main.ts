@@ -14,7 +14,8 @@ import { findMutants, listFiles, makeMutatedTree } from './tree.ts'
  * `npm run mutation -- --out DIR` makes 1,500 small changes to `agent/core` and `shared`, one at a time, and lists those that no unit or
  * contract test notices. DIR gets `sample.json`, the log `runs.jsonl`, `results.jsonl` with a line for each mutant, and the report.
  * A second start with the same DIR and tree continues where the first one stopped.
- * Run no other tests on the host: from its PID namespace the contract tests take instance numbers of other agents for free.
+ * Run no other tests on the host. In their PID namespace, the contract tests mistake instance numbers of other agents for free ones.
+ *
  *   --sample FILE   uses the mutants of an earlier sample whose lines still exist, instead of a new draw
  *   --seed 37 --count 1500   the draw
  *   --minutes N     stops after N minutes (0 only writes the report). SIGTERM stops after the current test file
