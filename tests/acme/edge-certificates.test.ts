@@ -106,7 +106,7 @@ test('processes of a driver killed in the middle of a start are ended or adopted
     name.endsWith('.json') ? [parseInt(name, 10)] : [],
   )
   const [next, later] = [latest + 1, latest + 2].map((generation) => frontFile(`${generation}.json`))
-  // Starts two more Caddies: one already listens, the other does not yet.
+  // Starts two more Caddies. One already listens, the other does not yet.
   const text = readFileSync(frontFile(`${latest}.json`), 'utf8').replaceAll(`/${latest}.sock`, `/${latest + 1}.sock`)
   writeFileSync(next ?? '', text)
   const begin = (command: string, ...args: string[]): void =>

@@ -15,7 +15,7 @@ import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/pack
 import { functionVariables } from '../helpers/lambda/variables.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
-// Runs the package that would be deployed under AWS's own client of the Lambda Runtime API, in front of a real agent. Helpers implement the
+// Runs the deployable package under AWS's own client of the Lambda Runtime API, in front of a real agent. Helpers implement the
 // API's four calls and the HTTP API in front, because AWS publishes no servers for them.
 const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-'))
 let service: TestService

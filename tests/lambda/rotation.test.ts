@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Sends three kinds of requests in a loop until it is stopped. Returns the outcome of each request. */
+/** Sends three kinds of requests in a loop until `stop`. Returns the outcome of each request. */
 function startTraffic() {
   const answers: string[] = []
   let isOver = false
@@ -54,7 +54,7 @@ function startTraffic() {
     repeat(() =>
       client.post('/v1/projects/rotation/boxes?wait_seconds=0', { name: 'none', base: 'none' }).then(expectRefusal),
     ),
-    // Uses each token as soon as it is created.
+    // Uses each token right after its creation.
     repeat(async () => {
       const { status, text, body } = await client.post('/v1/tokens', {
         name: 'fresh',
@@ -66,7 +66,7 @@ function startTraffic() {
   ]
   return {
     answers,
-    /** Waits until `count` more requests have been answered. */
+    /** Waits for `count` more answers. */
     more: async (count: number) => {
       const before = answers.length
       await eventually(() => answers.length >= before + count)

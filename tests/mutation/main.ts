@@ -16,10 +16,10 @@ import { findMutants, listFiles, makeMutatedTree } from './tree.ts'
  * A second start with the same DIR and tree continues where the first one stopped.
  * Run no other tests on the host. In their PID namespace, the contract tests mistake instance numbers of other agents for free ones.
  *
- *   --sample FILE   uses the mutants of an earlier sample whose lines still exist, instead of a new draw
- *   --seed 37 --count 1500   the draw
- *   --minutes N     stops after N minutes (0 only writes the report). SIGTERM stops after the current test file
- *   --tests tests/unit,tests/contract   the suites, in order
+ * - `--sample FILE` uses the mutants of an earlier sample whose lines still exist, instead of a new draw.
+ * - `--seed 37 --count 1500` sets the draw.
+ * - `--minutes N` stops after N minutes (0 only writes the report). SIGTERM stops after the current test file.
+ * - `--tests tests/unit,tests/contract` lists the suites, in order.
  */
 async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS })
