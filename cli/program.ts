@@ -1,8 +1,9 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
+import { ApiError } from '../sdk/typescript/src/api-error.ts'
 import { createCommandContext } from './context/command-context.ts'
 import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
-import { reportFailure, UsageError } from './output/failures.ts'
+import { type FailureWords, reportFailure, UsageError } from './output/failures.ts'
 import { InterruptError } from './output/interrupts.ts'
 import { printLine, reportLine } from './output/terminal.ts'
 import { addVerb, FORMATS } from './verb-commands.ts'
@@ -39,10 +40,21 @@ export async function runProgram(args: readonly string[], version: string): Prom
     // Commander has printed it. Help that the user asked for is not an error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof InterruptError) return error.exitCode
-    const { placeOf } = await import('./output/fault-places.ts')
-    return reportFailure(error, (pointer) =>
-      running === null ? pointer : placeOf(pointer, running.verb, running.flags),
-    )
+    return reportFailure(error, error instanceof ApiError && running !== null ? await wordsOf(running) : undefined)
+  }
+}
+
+/** Returns the words of a command for errors of the API. */
+async function wordsOf({ verb, flags }: { verb: Verb; flags: VerbFlags }): Promise<FailureWords> {
+  const [{ placeOf }, { inCommandWords }, { allVerbs }] = await Promise.all([
+    import('./output/fault-places.ts'),
+    import('./output/command-words.ts'),
+    import('./verbs/all.ts'),
+  ])
+  const place = (pointer: string): string => placeOf(pointer, verb, flags)
+  return {
+    placeOf: place,
+    translate: (message) => inCommandWords(message, allVerbs(), (field) => place(`/${field}`)),
   }
 }
 

@@ -23,7 +23,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
   if (/ (<command|\[command|\[arguments)\.\.\.[>\]]$/.test(verb.args)) command.passThroughOptions()
   for (const option of GLOBAL_FLAGS) command.addOption(option())
   command.addHelpText('after', `\nExamples:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`)
-  command.showHelpAfterError(`(boxyard ${verb.words} --help tells how)`)
+  command.showHelpAfterError(`(see boxyard ${verb.words} --help)`)
   command.exitOverride()
   command.action(async (...given: unknown[]) => {
     // A flag after the command takes precedence over one before it.

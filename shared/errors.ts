@@ -180,7 +180,7 @@ export function problemFacts(code: ErrorCode): { status: number; title: string; 
 
 /** Returns the error for a problem type of an unknown code. */
 export function problemTypeNotFound(types: ProblemTypesPath): ServiceError {
-  return new ServiceError('route_not_found', `There is no problem with this code. ${types} lists all.`)
+  return new ServiceError('route_not_found', `There is no problem with this code. \`GET ${types}\` lists all.`)
 }
 
 /** Returns true if `code` is one of the closed list. */

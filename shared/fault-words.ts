@@ -9,7 +9,7 @@ type Fault = Omit<z.core.$ZodIssue, 'message' | 'path'> | RawIssue
  * schemas with a message find. A pure function.
  */
 export function faultWords(issue: RawIssue): string | undefined {
-  return issue.code !== 'invalid_key' && issue.input === undefined ? 'is needed' : wordsOf(issue)
+  return issue.code !== 'invalid_key' && issue.input === undefined ? 'is required' : wordsOf(issue)
 }
 
 function wordsOf(fault: Fault): string | undefined {

@@ -142,7 +142,7 @@ export const PROBLEM_TEXTS = {
     'Repeat the request after `Retry-After`: it gets the answer of the first.',
   ],
   directory_not_empty: ['The directory still holds something.', 'Empty it, or delete with `recursive=true`.'],
-  not_a_directory: ['A part of the path is no directory.', 'Check the path.'],
+  not_a_directory: ['A parent in the path is not a directory.', 'Check the path.'],
   is_a_directory: ['A directory is at the path, and this takes a file.', 'Use the operations for lists or archives.'],
   cursor_expired: [
     'The events after this cursor are no longer kept.',

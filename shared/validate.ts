@@ -53,7 +53,7 @@ export function invalidRequest(faults: FieldFault[]): ServiceError {
 function parseBody(operation: Operation, body: unknown, faults: FieldFault[]): unknown {
   if (operation.body) {
     if (body !== undefined) return parse(operation.body, body, { prefix: '', faults })
-    faults.push({ pointer: '', detail: 'a JSON body is needed' })
+    faults.push({ pointer: '', detail: 'a JSON body is required' })
   } else if (operation.bytesIn !== null) {
     faults.push({ pointer: '/headers/content-type', detail: `must be ${operation.bytesIn}` })
   } else if (body !== undefined && !isEmptyObject(body)) {

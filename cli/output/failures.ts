@@ -7,11 +7,17 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/**
- * Prints an error for people on stderr, and returns its exit code. `placeOf` maps a JSON pointer to the fault's place in the command line.
- */
-export function reportFailure(error: unknown, placeOf: (pointer: string) => string = (pointer) => pointer): number {
-  const [first = '', ...more] = linesOf(error, placeOf)
+/** Translates words of the API in errors to those of the command line. */
+export interface FailureWords {
+  /** Maps a JSON pointer to the fault's place in the command line. */
+  placeOf(pointer: string): string
+  /** Replaces requests and fields in a message by commands and flags. */
+  translate(message: string): string
+}
+
+/** Prints an error for people on stderr, and returns its exit code. */
+export function reportFailure(error: unknown, words: FailureWords = API_WORDS): number {
+  const [first = '', ...more] = linesOf(error, words)
   reportLine(`boxyard: ${first}`)
   for (const line of more) reportLine(`  ${line}`)
   if (error instanceof UsageError) return 2
@@ -23,10 +29,17 @@ export function reportFailure(error: unknown, placeOf: (pointer: string) => stri
   return 4
 }
 
-function linesOf(error: unknown, placeOf: (pointer: string) => string): string[] {
+function linesOf(error: unknown, { placeOf, translate }: FailureWords): string[] {
   if (error instanceof ApiError && error.errors.length > 0)
-    return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${detail}`)
+    return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${translate(detail)}`)
+  if (error instanceof ApiError) return [translate(withoutTokenField(error))]
   return [pathText(error) ?? (error instanceof Error ? error.message : String(error))]
+}
+
+/** Returns the message without the field of the token that it begins with, which no flag sets. */
+function withoutTokenField({ code, message }: ApiError): string {
+  const text = code === 'permission_denied' ? message.replace(/^`(permissions|projects)`: /, '') : message
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
 /** Returns the path and reason of a failed system call, or null for another error. */
@@ -35,6 +48,9 @@ function pathText(error: unknown): string | null {
   const text = systemText(error)
   return text === null ? null : `${String(error.path)}: ${text}`
 }
+
+/** Leaves messages as the API writes them. */
+const API_WORDS: FailureWords = { placeOf: (pointer) => pointer, translate: (message) => message }
 
 /** Commands that show the limit of a refused request, by error code. */
 const WAYS: Readonly<Record<string, string>> = {

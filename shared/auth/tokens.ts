@@ -104,8 +104,8 @@ export function authorize(
   const { permission } = operation
   if (permission === null) return
   if (permission !== 'any' && !claims.permissions.includes(permission)) {
-    const why = `\`permissions\`: the token lacks "${permission}", it has ${someOf(claims.permissions)}.`
-    throw permissionDenied(why, 'Use a token with that permission; one that has it can create such a token.')
+    const why = `\`permissions\`: the token lacks "${permission}" and has ${someOf(claims.permissions)}.`
+    throw permissionDenied(why, 'Ask for a token with that permission. A token that has it can create one.')
   }
   if (operation.ofAllProjects === true && claims.projects !== '*') {
     const why = `\`projects\`: this needs a token of all projects ("*"), the token is for ${someOf(claims.projects)}.`

@@ -29,7 +29,7 @@ export function upgradeRequired(): ServiceError {
 
 /** Returns the error for an upgrade request to a plain operation. */
 export function noWebSocket(): ServiceError {
-  const fault = { pointer: '/headers/upgrade', detail: 'this is no WebSocket' }
+  const fault = { pointer: '/headers/upgrade', detail: 'this is not a WebSocket request' }
   return new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
 

@@ -51,7 +51,7 @@ export const createBaseBodySchema = z
     shared: z.boolean().optional().meta(SHARED),
   })
   .refine(({ box, image, snapshot }) => (image === undefined ? box : (box ?? snapshot) === undefined), {
-    error: 'exactly one of box and image is needed, and a snapshot only with a box',
+    error: 'exactly one of box and image is required, and a snapshot only with a box',
   })
   .meta({ id: 'CreateBase', override: forbid(...notExactlyOne('box', 'image'), together('image', 'snapshot')) })
 

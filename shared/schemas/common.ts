@@ -19,7 +19,7 @@ export const nameSchema = z
 /** The name of a new box, which is also its host name. */
 export const boxNameSchema = nameSchema
   .refine((name) => !RESERVED_HOST_NAMES.has(name), {
-    error: 'must be no name that Linux reserves for the machine itself, such as localhost: choose another',
+    error: 'must not be a name that Linux reserves for the machine itself, such as localhost. Choose another',
   })
   .meta({
     description:

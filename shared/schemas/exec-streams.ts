@@ -67,7 +67,7 @@ export const execStreamQuery = z
       addIssue({ code: 'custom', path: ['ssh_agent'], message: 'needs the client, so it cannot go with no_hup' })
     const isNeeded = start === 'query'
     if (command.length > 0 !== isNeeded)
-      addIssue({ code: 'custom', path: ['command'], message: isNeeded ? 'is needed, or start=message' : IN_MESSAGE })
+      addIssue({ code: 'custom', path: ['command'], message: isNeeded ? 'is required, or start=message' : IN_MESSAGE })
     if (!isNeeded && env.length > 0) addIssue({ code: 'custom', path: ['env'], message: IN_MESSAGE })
   })
 

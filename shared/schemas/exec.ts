@@ -109,7 +109,7 @@ export const execBodySchema = z
       .meta({ description: 'Encoding of stdin, stdout and stderr in JSON. Default: utf-8.' }),
   })
   .refine((body) => (body.command === undefined) !== (body.shell === undefined), {
-    error: 'exactly one of command and shell is needed',
+    error: 'exactly one of command and shell is required',
   })
   .meta({ id: 'ExecRequest', override: forbid(...notExactlyOne('command', 'shell')) })
 

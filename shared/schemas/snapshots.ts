@@ -70,7 +70,7 @@ const includeData = z.boolean().optional()
 export const createBoxSnapshotBodySchema = createSnapshotBodySchema
   .extend({
     name: nameSchema
-      .refine((name) => name !== 'live', 'is what `to` of a diff calls the box as it is now')
+      .refine((name) => name !== 'live', 'must not be `live`, which means the current state of the box in a diff')
       .optional()
       .meta({ description: 'Name of the snapshot, not `live`. Default: `v` and the next number.' }),
     include_data: includeData.meta({ description: 'Includes the data volumes of the box. Default: false.' }),

@@ -17,7 +17,7 @@ RIGHT_REFUSALS = (
     ("invalid_request", r"/query/path: requires exactly one of path and path_base64", "OpenAPI has no rules between parameters"),
     ("invalid_request", r"/query/since: must be a cursor of events", "cursors are opaque: only answers give them"),
     ("invalid_request", r"/query: name, shared and image are there for archives", "OpenAPI has no rules between query and body"),
-    ("invalid_request", r"/query/name: is needed with an archive", "OpenAPI has no rules between query and body"),
+    ("invalid_request", r"/query/name: is required with an archive", "OpenAPI has no rules between query and body"),
     ("invalid_request", r"/(query/)?\w+_base64: must be base64 of an absolute path", "no pattern finds a NUL in base64"),
     ("invalid_request", r"/command: must be at most [\d,]+ (characters|bytes) in all", "no schema adds up lengths"),
     ("invalid_request", r"The body is not a tar archive\.", "what bytes are is not said by a schema"),

@@ -10,7 +10,7 @@ import { kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
 const BUSYBOX = 'boxyard.test/busybox:1'
-const NO_BOX = 'this pod is no box that is being started'
+const NO_BOX = 'this pod is not a starting box'
 
 describe('the root of a box', () => {
   let weather: Weather

@@ -135,7 +135,7 @@ function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, us
   if (used.ramMb + requested > promisable) {
     const figures = `${used.ramMb} of ${promisable} MiB are promised to running boxes, ${requested} MiB more were asked for`
     const wayOut = 'Ask for less `ram_mb`, stop a box, or have the operator raise BOXYARD_MEMORY_OVERCOMMIT.'
-    throw quotaExceeded(`\`ram_mb\`: the memory of this host is promised: ${figures}.`, wayOut)
+    throw quotaExceeded(`\`ram_mb\`: the memory of this host is committed: ${figures}.`, wayOut)
   }
   if (available < limits.memoryReserveBytes) {
     const figures = `${mib(available)} MiB are available, and a start needs ${mib(limits.memoryReserveBytes)} MiB`

@@ -209,7 +209,7 @@ function rollback(box: BoxRecord, service: ObservedService, options: CallerSwitc
   const { previous, next } = record
   if (next?.what === 'rolled_back' && next.failure === null) return record
   if (previous === null)
-    throw refusal('nothing_to_roll_back', [`"${record.name}" has no version before.`, 'Only a promote leaves one.'])
+    throw refusal('nothing_to_roll_back', [`"${record.name}" has no previous version.`, 'Only a promote leaves one.'])
   // A stopped service stays stopped: only the record is switched.
   if (isServing(monitorOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, options)
   checkRunning(box)

@@ -165,7 +165,7 @@ function openObject(path: string, { directories, file }: ObjectPath): number | n
     const fd = openInside(directoryFd, file, O.RDONLY | O.NONBLOCK)
     if (fs.fstatSync(fd).isFile()) return fd
     closeFd(fd)
-    throw new Error('an object is no file')
+    throw new Error('an object is not a file')
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null
     throw error

@@ -96,7 +96,7 @@ async function attach(tools: MountTools, box: MountedBox, mount: BoxMount): Prom
   const outcome = await mountTree(tools, box, { mount, mountIds })
   if (outcome.end === 'taken')
     throw pathInvalid(mount.path, 'something is mounted there already, or it leads to the root.')
-  if (outcome.end === 'foreign') throw pathInvalid(mount.path, "it leads to no directory of the box's disk.")
+  if (outcome.end === 'foreign') throw pathInvalid(mount.path, "it does not lead to a directory on the box's disk.")
   if (!runs(box)) throw notRunning()
   if (data.length > 0) await checkHidesNone(mounter, box, mount)
 }

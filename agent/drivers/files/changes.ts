@@ -156,5 +156,5 @@ function checkNothingMounted(directoryFd: number, name: RawPath, path: RawPath):
 }
 
 export function notADirectory(path: RawPath): ServiceError {
-  return refusal('not_a_directory', [`${showPath(path)}: it is no directory.`, 'Name a directory.'])
+  return refusal('not_a_directory', [`${showPath(path)}: it is not a directory.`, 'Name a directory.'])
 }

@@ -20,11 +20,11 @@ export function withFaults<T>(raw: RawPath, work: () => T): T {
 
 /** Codes with their errors, why, and the way out where `why` does not imply it, after a space. */
 const FAULTS: readonly (readonly [ErrorCode, readonly string[], string, string])[] = [
-  ['file_not_found', ['ENOENT', 'ESTALE'], 'there is nothing of that name', ''],
-  ['not_a_directory', ['ENOTDIR'], 'it leads through something that is no directory', ' Name a directory there.'],
+  ['file_not_found', ['ENOENT', 'ESTALE'], 'there is no such file or directory', ''],
+  ['not_a_directory', ['ENOTDIR'], 'a parent in its path is not a directory', ' Name a directory there.'],
   ['is_a_directory', ['EISDIR'], 'it is a directory', ' Name a file in it, or use the archive of the directory.'],
   ['directory_not_empty', ['ENOTEMPTY'], 'the directory is not empty', ' Remove what is in it first.'],
-  ['name_taken', ['EEXIST'], 'something has that name', ' Choose another name, or remove that first.'],
+  ['name_taken', ['EEXIST'], 'that name is taken', ' Choose another name, or delete that file first.'],
   [
     'storage_full',
     ['ENOSPC'],
@@ -44,8 +44,8 @@ const FAULTS: readonly (readonly [ErrorCode, readonly string[], string, string])
   ['path_invalid', ['ENAMETOOLONG'], 'a name in it is longer than 255 bytes, or all of it than 4,095', ''],
   ['path_invalid', ['EBUSY'], 'a volume or file of the system is mounted there', ''],
   ['path_invalid', ['EACCES', 'EPERM', 'EOVERFLOW'], 'the file is protected from changes', ''],
-  ['path_invalid', ['ENXIO', 'ENODEV'], 'it is no file', ''],
-  ['path_invalid', ['EMLINK'], 'it has as many links as there can be', ''],
+  ['path_invalid', ['ENXIO', 'ENODEV'], 'it is not a file', ''],
+  ['path_invalid', ['EMLINK'], 'it has as many hard links as its disk allows', ''],
   // Repeated renames during the call, or a file lease.
   ['box_busy', ['EAGAIN'], 'processes of the box keep it from being opened', ' Try again.'],
 ]

@@ -87,7 +87,7 @@ function openRegular(view: FileView, path: RawPath): Pick<LargeFile, 'fd' | 'fac
     checkReadable(pathFd, path)
     const stat = statFd(pathFd)
     if (kindOf(stat) === 'directory') throw isADirectory(path)
-    if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is no regular file')
+    if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is not a regular file')
     const fd = reopenFile(pathFd)
     return { fd, facts: factsOf(statFd(fd), view.idBase, null) }
   })

@@ -55,13 +55,13 @@ export function isReadable(fd: number): boolean {
 
 /** Throws `path_invalid` unless `isReadable`. */
 export function checkReadable(fd: number, raw: RawPath): void {
-  if (!isReadable(fd)) throw pathInvalid(raw, 'it is on no disk of the box')
+  if (!isReadable(fd)) throw pathInvalid(raw, 'it is not on a disk of the box')
 }
 
 /** As `checkReadable`. Also throws `path_invalid` on a read-only mount or a tmpfs. */
 export function checkWritableMount(fd: number, raw: RawPath): void {
   const { magic, isReadOnly } = diskOf(fd)
-  if (!READABLE.has(magic) || magic === DISK.TMPFS) throw pathInvalid(raw, 'it is on no disk of the box')
+  if (!READABLE.has(magic) || magic === DISK.TMPFS) throw pathInvalid(raw, 'it is not on a disk of the box')
   if (isReadOnly || magic !== DISK.BTRFS) throw pathInvalid(raw, 'it is on a volume that is mounted read-only')
 }
 

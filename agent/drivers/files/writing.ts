@@ -148,7 +148,7 @@ function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { pa
   }
   const { stat } = present
   if (kindOf(stat) === 'directory') throw isADirectory(path)
-  if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is no regular file')
+  if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is not a regular file')
   if (stat.mountId !== statFd(parentFd).mountId) throw pathInvalid(path, 'it is a file of the system, mounted there')
   if (ifNoneMatch) throw preconditionFailed(path, 'the file exists')
   if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(fileEtagOf(stat)))

@@ -85,7 +85,7 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
     for (;;) {
       const ticket = tickets.get(podUid)
       if (ticket !== undefined) return ticket
-      if (performance.now() > deadline) throw new Error('this pod is no box that is being started')
+      if (performance.now() > deadline) throw new Error('this pod is not a starting box')
       await sleep(UNKNOWN_PAUSE_MS)
     }
   }

@@ -62,7 +62,7 @@ function pathOf(params: Record<string, string>, { operation, service, port }: Bo
   ]
   for (const { field, value, isNeeded, whose } of parts) {
     if (isNeeded === (value !== undefined)) continue
-    throw invalidRequest([{ pointer: `/${field}`, detail: isNeeded ? 'is needed' : `is only for ${whose}` }])
+    throw invalidRequest([{ pointer: `/${field}`, detail: isNeeded ? 'is required' : `is only for ${whose}` }])
   }
   const given = parts.flatMap(({ field, value }) => (value === undefined ? [] : [[field, String(value)] as const]))
   return { ...params, ...Object.fromEntries(given) }

@@ -63,7 +63,7 @@ async function unpacked(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<Imported> {
   const { name, shared: isShared, image: isImage, wait_seconds: waitSeconds } = query
-  if (name === undefined) throw invalidRequest([{ pointer: '/query/name', detail: 'is needed with an archive' }])
+  if (name === undefined) throw invalidRequest([{ pointer: '/query/name', detail: 'is required with an archive' }])
   return bases.unpack(caller, {
     ...{ project: params.project, name, isShared, isImage, bytes, idempotencyKey },
     waitMs: waitSeconds * 1000,

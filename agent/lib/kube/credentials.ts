@@ -152,7 +152,7 @@ class FileCredentials implements KubeCredentials {
         'runtime_unavailable',
         'The kubeconfig of BOXYARD_KUBECONFIG is not usable. Find the cause in the log.',
         {
-          cause: isYaml ? new Error('it is no YAML') : error,
+          cause: isYaml ? new Error('it is not YAML') : error,
         },
       )
     }

@@ -197,7 +197,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
     return { kind: 'answer', status: statusCode, body: JSON.parse(text), retryAfterMs: retryAfterMs || 0 }
   } catch (error) {
     if (statusCode >= 300) return { kind: 'answer', status: statusCode, body: null, retryAfterMs: retryAfterMs || 0 }
-    throw new Error('The answer is no JSON.', { cause: error })
+    throw new Error('The answer is not JSON.', { cause: error })
   }
 }
 

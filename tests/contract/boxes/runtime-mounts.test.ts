@@ -229,7 +229,7 @@ describe('data mounts of a running box', () => {
     const wrong = { ...spec, mounts: [...list, { source, path: '/out', readOnly: false }] }
     await expect(volumes.lab.runtime.start(wrong)).rejects.toMatchObject({
       code: 'path_invalid',
-      message: "/out: it leads to no directory of the box's disk.",
+      message: "/out: it does not lead to a directory on the box's disk.",
     })
     expect((await volumes.lab.runtime.list()).map(({ id }) => id)).not.toContain(spec.id)
     await volumes.lab.runtime.start(spec)

@@ -86,7 +86,7 @@ describe('a refusal names what was typed', () => {
     [['signal', 'web', 'exe_01m7yv0c5h8t2n4q6s8v0x2z4b', 'NO'], '<signal>: must be SIGHUP, '],
     [['exec', '--timeout', '0', '--detach', 'web', 'true'], '--timeout: must be at least 0.001\n'],
     [['exec', '--timeout', 'x', 'web', 'true'], '--timeout: must be a time such as 90s, '],
-    [token, '--projects: is needed\n  --permissions: is needed\n'],
+    [token, '--projects: is required\n  --permissions: is required\n'],
     [
       [...token, '--projects', 'demo', '--permissions', 'run'],
       '--permissions: must be read, write, exec, ports or admin\n',

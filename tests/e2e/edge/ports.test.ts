@@ -138,7 +138,7 @@ describe('a port of a box over a WebSocket', () => {
 
   test('is opened once by a ticket at the data address, for its port alone', async () => {
     const ticket = async (more: object) => client.post(`${BOXES}/it/tickets`, { operation: 'openPort', ...more })
-    expect((await ticket({})).body.errors).toEqual([{ pointer: '/port', detail: 'is needed' }])
+    expect((await ticket({})).body.errors).toEqual([{ pointer: '/port', detail: 'is required' }])
     const { url } = (await ticket({ port: 7001 })).body
     expect(new URL(url).pathname).toBe(`${BOXES}/it/ports/7001/ws`)
     const other = (await ticket({ port: 7001 })).body.url.replace('7001', '7003')

@@ -161,7 +161,7 @@ export function defineExecSuite(client: Client): void {
       expect((await client.post(`${box}/exec`, { command: ['true'] }, { headers })).status).toBe(200)
     })
 
-    test('exactly one of command and shell is needed', async () => {
+    test('exactly one of command and shell is required', async () => {
       for (const body of [{}, { command: ['true'], shell: 'true' }, { command: [] }]) {
         const run = await exec(body)
         expect([run.status, run.body.code]).toEqual([400, 'invalid_request'])

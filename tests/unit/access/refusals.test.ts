@@ -31,7 +31,7 @@ describe('a refusal for want of a right names the field, the limit and the way o
     [
       { permission: 'write' } as const,
       'demo',
-      /`permissions`: .*"write".*read, exec\. Use a token with that permission/,
+      /`permissions`: .*"write".*read, exec\. Ask for a token with that permission/,
     ],
     [{ permission: 'read' } as const, 'other', /`projects`: .*not for this project, it is for demo\. Use a token of/],
     [

@@ -7,8 +7,8 @@ const params = { project: 'demo', name: 'web' }
 const { createBox, createToken, updateQuota, createExec, publishService, publishBox } = operations
 
 test.each<[Operation, object, string, string]>([
-  [createBox, {}, '/name', 'is needed'],
-  [createBox, { name: 'localhost' }, '/name', 'must be no name that Linux reserves for the machine itself'],
+  [createBox, {}, '/name', 'is required'],
+  [createBox, { name: 'localhost' }, '/name', 'must not be a name that Linux reserves for the machine itself'],
   [createBox, { name: 'web', config: { shm_mb: 0 } }, '/config/shm_mb', 'must be at least 1'],
   [createBox, { name: 'web', environment: { 'a b': 'x' } }, '/environment/a b', 'names match [A-Za-z_]'],
   [createBox, { name: 'web', config: { cpus: 'two' } }, '/config/cpus', 'must be a number'],
@@ -21,7 +21,7 @@ test.each<[Operation, object, string, string]>([
   [publishBox, { auth: 'all' }, '/auth', 'must be token or public'],
   [publishService, { domains: [] }, '/domains', 'must have at least 1 item'],
   [updateQuota, { allowed: { boxes: -1 } }, '/allowed/boxes', 'must be at least 0'],
-  [createToken, { name: 'ci', permissions: ['read'] }, '/projects', 'is needed'],
+  [createToken, { name: 'ci', permissions: ['read'] }, '/projects', 'is required'],
   [createToken, { name: 'ci', permissions: ['read'], projects: 'demo' }, '/projects', 'must be * or a list'],
   [createToken, { name: 'ci', permissions: ['run'], projects: '*' }, '/permissions/0', 'must be read, write, exec,'],
 ])('%# a fault is told in plain words', (operation, body, pointer, words) => {

@@ -36,7 +36,7 @@ describe('a request whose body is bytes', () => {
     const empty = new URLSearchParams()
     expect(faultsOf(writeFile, { query: empty, body: { path: '/a', content: 'x' } })).toEqual([])
     expect(faultsOf(writeFile, { query: empty, body: { path: '/a' } })).toEqual([['/content', expect.any(String)]])
-    expect(faultsOf(writeFile, { query: empty })).toEqual([['', 'a JSON body is needed']])
+    expect(faultsOf(writeFile, { query: empty })).toEqual([['', 'a JSON body is required']])
   })
 
   test('that has another type gets the required one', () => {

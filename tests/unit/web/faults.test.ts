@@ -18,7 +18,7 @@ describe('placeFaults', () => {
 
   test.each([
     ['/config/ram_mb', 'must be at most 16', 'ram_mb', 'It must be at most 16.'],
-    ['/query/name', 'is needed', 'name', 'This field is required.'],
+    ['/query/name', 'is required', 'name', 'This field is required.'],
     ['/tags/name', 'at most 256 bytes', 'tags', 'At most 256 bytes.'],
     ['/env/A~1B', 'must not hold a NUL character', 'env', '“A/B” must not hold a NUL character.'],
     ['/domains/0', 'must be a domain', 'domain', 'It must be a domain.'],
@@ -33,7 +33,7 @@ describe('placeFaults', () => {
 
   test('what is of no field is left, in words', () => {
     const errors = [
-      { pointer: '/name', detail: 'is needed' },
+      { pointer: '/name', detail: 'is required' },
       { pointer: '/config/network_mbps', detail: 'must be at least 1' },
     ]
     const { at, rest } = placeFaults(refusal('invalid_request', '', errors), fields)
@@ -75,8 +75,10 @@ test.each([
 
 test('a pointer becomes words', () => {
   expect(faultSentence({ pointer: '/config/ram_mb', detail: 'must be at most 16' })).toBe('Memory must be at most 16.')
-  expect(faultSentence({ pointer: '', detail: 'a JSON body is needed' })).toBe('The request: a JSON body is needed.')
-  expect(faultSentence({ pointer: '/lease_seconds', detail: 'is needed' })).toBe('Lease is needed.')
+  expect(faultSentence({ pointer: '', detail: 'a JSON body is required' })).toBe(
+    'The request: a JSON body is required.',
+  )
+  expect(faultSentence({ pointer: '/lease_seconds', detail: 'is required' })).toBe('Lease is required.')
 })
 
 test.each([

@@ -72,7 +72,7 @@ function partsOf(pointer: string): { name: string; rest: string[] } {
 /** Describes at a field what is wrong with its value, or with a named part of it. */
 function wordsAt(detail: string, rest: readonly string[]): string {
   const end = /[.!?]$/.test(detail) ? '' : '.'
-  if (detail === 'is needed' && rest.length === 0) return 'This field is required.'
+  if (detail === 'is required' && rest.length === 0) return 'This field is required.'
   if (!VERB.test(detail)) return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}${end}`
   return `${rest.length === 0 ? 'It' : `“${rest.join('/')}”`} ${detail}${end}`
 }
