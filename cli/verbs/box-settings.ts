@@ -1,5 +1,4 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
-import { shellWord } from '../output/shell-word.ts'
 import { fieldsFrom, jsonFrom } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
@@ -36,7 +35,7 @@ export const PLACE_FLAGS = [
 export const DATA_FLAG = ['-d, --data <json>', 'more fields as JSON (@FILE reads a file, - reads stdin)'] as const
 
 /** Fields of a box that an update sets, by the flags that give them. */
-export type BoxChanges = CallInput<'updateBox'>['body']
+type BoxChanges = CallInput<'updateBox'>['body']
 type NewBox = Omit<CallInput<'createBox'>['body'], 'name' | 'environment' | 'tags'>
 
 /** Reads the settings of flags and `--data`, without maps by key. @throws UsageError */
@@ -44,34 +43,13 @@ export function settingsFrom(flags: VerbFlags): BoxChanges {
   return merged(givenJson(flags), fieldsFrom(SETTINGS, flags))
 }
 
-/**
- * Reads the settings of a new box. `made` has the fields of the create request, and `changed` the fields that only an update can set.
- * `later` has the flags of `update` that set the latter. @throws UsageError
- */
-export function newBoxFrom(flags: VerbFlags): { made: NewBox; changed: BoxChanges; later: string[] } {
+/** Reads the settings of a new box. @throws UsageError */
+export function newBoxFrom(flags: VerbFlags): NewBox {
   const mounts = mountsOf(flags)
-  const data = givenJson(flags)
-  const given = {
-    ...merged(data, fieldsFrom([...SETTINGS, 'base', 'node', 'region=config.region'], flags)),
+  return {
+    ...merged(givenJson(flags), fieldsFrom([...SETTINGS, 'base', 'node', 'region=config.region'], flags)),
     ...(mounts.length === 0 ? {} : { data_mounts: mounts }),
   }
-  const isLater = ([field]: [string, unknown]): boolean => LATER.has(field)
-  const entries = Object.entries(given)
-  return {
-    made: Object.fromEntries(entries.filter((entry) => !isLater(entry))),
-    changed: Object.fromEntries(entries.filter(isLater)),
-    later: laterFlags(flags, Object.fromEntries(Object.entries(data).filter(isLater))),
-  }
-}
-
-/** Writes the flags and `--data` fields that only an update can set as shell words. */
-function laterFlags(flags: VerbFlags, data: object): string[] {
-  const words = LATER_FLAGS.flatMap((name) => {
-    const value = flags[name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())]
-    if (typeof value === 'boolean') return [`--${value ? '' : 'no-'}${name}`]
-    return value === undefined ? [] : [`--${name} ${shellWord(String(value))}`]
-  })
-  return Object.keys(data).length === 0 ? words : [...words, `--data ${shellWord(JSON.stringify(data))}`]
 }
 
 /** Reads `VOLUME:PATH[:ro]` of `--mount`. */
@@ -116,7 +94,3 @@ const SETTINGS = [
   'idle_stop=url_settings.idle_stop_seconds:span',
   'grace=termination_grace_period_seconds:seconds',
 ]
-/** Fields that the create request does not accept. */
-const LATER: ReadonlySet<string> = new Set(['port', 'protocol', 'termination_grace_period_seconds', 'url_settings'])
-/** The flags of these. */
-const LATER_FLAGS = ['port', 'protocol', 'auth', 'wake', 'idle-stop', 'grace']

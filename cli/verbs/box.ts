@@ -1,12 +1,10 @@
-import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
-import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine, reportLine } from '../output/terminal.ts'
 import { visibleJson } from '../output/visible-text.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
-import { type BoxChanges, DATA_FLAG, mountsOf, newBoxFrom, PLACE_FLAGS, SETTING_FLAGS } from './box-settings.ts'
+import { DATA_FLAG, mountsOf, newBoxFrom, PLACE_FLAGS, SETTING_FLAGS } from './box-settings.ts'
 import { BOX_BRIEF } from './briefs.ts'
 import { callAndPrint, fieldsFrom, pairsOf, printBrief } from './plain.ts'
 import { quantityOf, timerMs } from './quantities.ts'
@@ -152,43 +150,23 @@ export const BOX_VERBS: readonly Verb[] = [create, list, fork, restart, wait, ev
 async function makeBox(context: VerbContext, named: { name: string; fork?: string }, flags: VerbFlags): Promise<void> {
   const { boxyard, project, tell } = context
   const { name } = named
-  const { made, changed, later } = newBoxFrom(flags)
   const body = {
-    ...{ ...made, ...named },
+    ...newBoxFrom(flags),
+    ...named,
     ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
     ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
   }
   await whileInterruptible(
-    () => reportLine(goesOn(name, later)),
+    () => reportLine(`boxyard: the service still creates ${name}. Run boxyard wait ${name}, or boxyard rm ${name}`),
     async () => {
       // A user who sees this line can interrupt the wait.
       tell(`Creating ${name}`)
       const box = await boxyard.createBox(project(), body)
-      await printBrief(context, BOX_BRIEF, await changedBox(context, box, changed))
+      await printBrief(context, BOX_BRIEF, await box.info())
     },
   )
   for (const { path } of mountsOf(flags)) {
     const remark = hidingRemark(path)
     if (remark !== null) reportLine(`boxyard: ${remark}`)
-  }
-}
-
-/** Explains what happens to a box whose creation continues, and which flags are no longer applied. A pure function. */
-export function goesOn(name: string, later: readonly string[]): string {
-  const told = `boxyard: the service still creates ${name}. Run boxyard wait ${name}, or boxyard rm ${name}`
-  if (later.length === 0) return told
-  const lost = later.map((flag) => flag.split(' ', 1)[0]).join(', ')
-  return `${told}\nboxyard: not set: ${lost}. To set: boxyard wait ${name} && boxyard update ${name} ${later.join(' ')}`
-}
-
-/** Sets the fields of a box that the create request does not accept, and returns the box. */
-async function changedBox({ boxyard }: VerbContext, box: BoxHandle, changed: BoxChanges): Promise<AnswerOf<'getBox'>> {
-  if (Object.keys(changed).length === 0) return box.info()
-  const { project, name } = box
-  try {
-    return await boxyard.call('updateBox', { path: { project, name }, body: changed })
-  } catch (error) {
-    reportLine(`boxyard: ${name} exists, but without these settings. Run boxyard update ${name}, or boxyard rm ${name}`)
-    throw error
   }
 }

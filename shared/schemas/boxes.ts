@@ -110,7 +110,35 @@ export const boxConfigSchema = z
   })
   .meta({ id: 'BoxConfig' })
 
-/** `POST P/boxes`. */
+const authSchema = z.enum(['token', 'public'])
+const AUTH_TEXT = '`token` requires a token with `read` in the project. `public` allows anyone.'
+const WAKE_TEXT = 'Whether a request for one of its URLs starts the stopped box.'
+
+/** Whole numbers of 32 bits, as the specification defines them. */
+const portNumber = z.int().min(0).max(65_535).meta({ format: 'int32' })
+const seconds = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' })
+
+/** Settings of a box that are neither its size nor a map. Null resets one to its default. */
+const SETTINGS = {
+  port: portNumber.nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
+  protocol: protocolSchema.nullable(),
+  termination_grace_period_seconds: seconds
+    .nullable()
+    .meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
+  url_settings: z
+    .strictObject({
+      auth: authSchema.nullable().meta({ description: AUTH_TEXT }),
+      wake: z.boolean().nullable().meta({ description: WAKE_TEXT }),
+      idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
+        description:
+          'Stops the box after this many seconds without requests for its URLs, commands, consoles or leases.',
+      }),
+    })
+    .partial()
+    .nullable(),
+}
+
+/** `POST P/boxes`. A fork has the size, environment and settings of its source, unless the request sets them. */
 export const createBoxBodySchema = z
   .strictObject({
     name: boxNameSchema,
@@ -139,6 +167,7 @@ export const createBoxBodySchema = z
       .meta({ description: 'Data volumes of the project to attach before the box runs. Null for none.' }),
     environment: boxEnvironmentSchema.optional(),
     tags: tagsSchema.optional(),
+    ...z.strictObject(SETTINGS).partial().shape,
   })
   .meta({ id: 'CreateBox', override: forbid(bothText('base', 'fork')) })
 
@@ -147,10 +176,6 @@ const dataMountSchema = z.looseObject({
   path: z.string().meta({ description: 'Mount path in the box.' }),
   read_only: z.boolean(),
 })
-
-const authSchema = z.enum(['token', 'public'])
-const AUTH_TEXT = '`token` requires a token with `read` in the project. `public` allows anyone.'
-const WAKE_TEXT = 'Whether a request for one of its URLs starts the stopped box.'
 
 const urlSettingsSchema = z.looseObject({
   auth: authSchema.meta({ description: AUTH_TEXT }),
@@ -161,10 +186,6 @@ const urlSettingsSchema = z.looseObject({
     .meta({ description: 'Seconds without use until the box is stopped. Null for never.' }),
 })
 
-/** Whole numbers of 32 bits, as the specification defines them. */
-const portNumber = z.int().min(0).max(65_535).meta({ format: 'int32' })
-const seconds = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' })
-
 /**
  * `PUT B`. An absent field stays, and null resets it to its default. `config` and `url_settings` merge by field, and maps are replaced
  * whole. Read-only fields can be sent back unchanged (docs/api.md#conventions).
@@ -173,23 +194,8 @@ export const updateBoxBodySchema = z
   .strictObject({
     config: boxConfigInputSchema.nullable(),
     environment: boxEnvironmentSchema.nullable(),
-    port: portNumber.nullable().meta({ description: 'Port its URL forwards to. 0 and null unset it.' }),
-    protocol: protocolSchema.nullable(),
+    ...SETTINGS,
     tags: tagsSchema.nullable(),
-    termination_grace_period_seconds: seconds
-      .nullable()
-      .meta({ description: 'Seconds from SIGTERM to SIGKILL on stop.' }),
-    url_settings: z
-      .strictObject({
-        auth: authSchema.nullable().meta({ description: AUTH_TEXT }),
-        wake: z.boolean().nullable().meta({ description: WAKE_TEXT }),
-        idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
-          description:
-            'Stops the box after this many seconds without requests for its URLs, commands, consoles or leases.',
-        }),
-      })
-      .partial()
-      .nullable(),
     ...readOnlyFields([
       'id',
       'name',

@@ -1,5 +1,4 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import { newId } from '../../../shared/ids.ts'
 import { FREE_POOL, OTHER_NAME, refusal } from '../../../shared/refusals.ts'
 import type { BoxConfig, CreateBoxBody } from '../../../shared/schemas/boxes.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
@@ -20,6 +19,7 @@ import { claimWhile, discardClaimed, homeOf, missingError } from '../fleet/homes
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
+import { newRecord, type Origin } from './record.ts'
 
 /** The defaults of a new box. */
 export interface BoxDefaults {
@@ -71,7 +71,7 @@ export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<
   const origin = await findOrigin(deps, request)
   const mounts = await resolveMounts(deps, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
-  const record = newRecord(request, { origin, mounts, now: clock.now() })
+  const record = newRecord(request, { origin, mounts, now: clock.now(), defaults: deps.defaults })
   checkNesting(record, deps.defaults.allowsNesting)
   const resources = { ...resourcesOf(record), recordBytes: recordGrowth(null, record) }
   await admission.check(resources)
@@ -132,19 +132,6 @@ export function checkCores(cpus: number | null | undefined, { hostCores }: Pick<
   throw invalidRequest([{ pointer: '/config/cpus', detail }])
 }
 
-/** The source of a box: a base, a snapshot or another box. */
-interface Origin {
-  base: string | null
-  baseId: string | null
-  forkOf: string | null
-  subvolume: string
-  config: BoxConfig
-  environment: Record<string, string>
-  port: number | null
-  protocol?: BoxRecord['protocol']
-  gracePeriodSeconds: number
-}
-
 async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, body }: NewBox): Promise<Origin> {
   const { base: requested = null, fork = null } = body
   if (fork !== null) {
@@ -188,51 +175,6 @@ async function resolveMounts({ store, directory }: CreateDeps, { project, body }
     mounts.push({ volumeId: volume.id, name, subvolume: volume.subvolume, path, readOnly })
   }
   return mounts
-}
-
-function newRecord(
-  { caller, project, body, idempotencyKey }: NewBox,
-  { origin, mounts, now }: { origin: Origin; mounts: MountRecord[]; now: number },
-): BoxRecord {
-  const id = newId('box', now)
-  return {
-    id,
-    project,
-    name: body.name,
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
-    base: origin.base,
-    baseId: origin.baseId,
-    forkOf: origin.forkOf,
-    root: `sub_${id}`,
-    desired: { power: 'running', generation: 1 },
-    observed: { ...UNBORN, since: now },
-    config: {
-      cpus: body.config?.cpus ?? origin.config.cpus,
-      ram_mb: body.config?.ram_mb ?? origin.config.ram_mb,
-      region: origin.config.region,
-      storage_gb: body.config?.storage_gb ?? origin.config.storage_gb,
-      network_mbps: body.config?.network_mbps ?? origin.config.network_mbps,
-      disk_mbps: body.config?.disk_mbps ?? origin.config.disk_mbps,
-      disk_iops: body.config?.disk_iops ?? origin.config.disk_iops,
-      nesting: body.config?.nesting ?? origin.config.nesting,
-      shm_mb: body.config?.shm_mb ?? origin.config.shm_mb,
-      core_dumps: body.config?.core_dumps ?? origin.config.core_dumps,
-    },
-    environment: body.environment ?? origin.environment,
-    tags: body.tags ?? {},
-    port: origin.port,
-    ...(origin.protocol === undefined ? {} : { protocol: origin.protocol }),
-    domains: [],
-    gracePeriodSeconds: origin.gracePeriodSeconds,
-    leaseUntil: null,
-    urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
-    mounts,
-    restore: null,
-    restoreFault: null,
-    createdBy: { token: caller.tokenId, idempotencyKey },
-  }
 }
 
 // Reports a source that was just deleted as not found, regardless of the pool's error.
@@ -288,13 +230,5 @@ function sourceNotFound(project: string, name: string): ServiceError {
   return new ServiceError('box_not_found', `No box named "${name}" in project "${project}" to fork from.`)
 }
 
-const UNBORN = {
-  status: 'pending',
-  reason: 'creating',
-  message: null,
-  generation: 0,
-  bootId: null,
-  hasRun: false,
-} as const
 const SHARES = ['network_mbps', 'disk_mbps', 'disk_iops'] as const
 const ROOM_BYTES = 64 * 1024 ** 2

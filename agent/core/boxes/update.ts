@@ -7,12 +7,12 @@ import { checkEnvironment } from '../common/environment.ts'
 import { readBox } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { storedProtocol } from '../common/protocol.ts'
 import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
 import { type BoxDefaults, type CreateDeps, checkCores, checkRegion, checkShares, resourcesOf } from './create.ts'
+import { settingsOf } from './record.ts'
 
 export interface UpdateDeps extends CreateDeps {
   runtime: Runtime
@@ -82,23 +82,9 @@ export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: 
   // A box of a larger host keeps what it has.
   if (body.config?.cpus !== record.config.cpus) checkCores(body.config?.cpus, defaults)
   checkShares(body.config, defaults.config)
-  const { region: _region, ...config } = body.config ?? {}
-  const changes: Changes = {
-    config: body.config === null ? defaults.config : merged(record.config, config, defaults.config),
-    environment: given(body.environment, record.environment, {}),
-    tags: given(body.tags, record.tags, {}),
-    port: given(body.port, record.port, null) || null,
-    protocol: body.protocol === undefined ? record.protocol : storedProtocol(body.protocol),
-    gracePeriodSeconds: given(
-      body.termination_grace_period_seconds,
-      record.gracePeriodSeconds,
-      defaults.gracePeriodSeconds,
-    ),
-    urlSettings:
-      body.url_settings === null ? URL_DEFAULTS : merged(record.urlSettings, body.url_settings, URL_DEFAULTS),
-  }
+  const changes = settingsOf(record, body, defaults)
   const isSame = Object.entries(changes).every(
-    ([key, value]) => JSON.stringify(value) === JSON.stringify(record[key as keyof Changes]),
+    ([key, value]) => JSON.stringify(value) === JSON.stringify(record[key as keyof typeof changes]),
   )
   return isSame ? record : { ...record, ...changes }
 }
@@ -131,24 +117,3 @@ function growthOf(record: BoxRecord, next: BoxRecord) {
     recordBytes: recordGrowth(record, next),
   }
 }
-
-type Changes = Pick<
-  BoxRecord,
-  'config' | 'environment' | 'tags' | 'port' | 'protocol' | 'gracePeriodSeconds' | 'urlSettings'
->
-
-function given<T>(value: T | null | undefined, now: T, fallback: T): T {
-  return value === undefined ? now : (value ?? fallback)
-}
-
-/** Returns `now` with the fields of `changes`. A null becomes the value of `defaults`. */
-function merged<T extends object>(
-  now: T,
-  changes: { [K in keyof T]?: T[K] | null | undefined } | undefined,
-  defaults: T,
-): T {
-  const fields = Object.entries(changes ?? {}).filter(([, value]) => value !== undefined)
-  return { ...now, ...Object.fromEntries(fields.map(([key, value]) => [key, value ?? defaults[key as keyof T]])) }
-}
-
-const URL_DEFAULTS: BoxRecord['urlSettings'] = { auth: 'token', wake: false, idle_stop_seconds: null }

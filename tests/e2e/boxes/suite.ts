@@ -37,6 +37,23 @@ export function defineBoxesSuite(client: Client): void {
       expect((await client.get(`${boxes}/web`)).body).toEqual(created.body)
     })
 
+    test('create sets all that an update can set, or refuses it and creates nothing', async () => {
+      const settings = { port: 3000, protocol: 'h2c', termination_grace_period_seconds: 3 }
+      const url = { auth: 'public', wake: true, idle_stop_seconds: 600 }
+      const created = await client.post(boxes, { name: 'set', ...settings, url_settings: url })
+      expect([created.status, created.body]).toMatchObject([201, { ...settings, url_settings: url }])
+      const fork = await client.post(boxes, { name: 'unset', fork: 'set', port: null, url_settings: { auth: null } })
+      expect(fork.body).toMatchObject({
+        ...{ port: null, protocol: 'h2c', termination_grace_period_seconds: 3 },
+        url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+      })
+      for (const name of ['set', 'unset']) await client.delete(`${boxes}/${name}`)
+      const refused = [{ port: 99_999 }, { url_settings: { auth: 'nobody' } }, { termination_grace_period_seconds: -1 }]
+      for (const fields of refused)
+        expect([fields, (await client.post(boxes, { name: 'unmade', ...fields })).status]).toEqual([fields, 400])
+      expect((await client.get(`${boxes}/unmade`)).status).toBe(404)
+    })
+
     test('none has a name that Linux reserves', async () => {
       for (const name of [
         'localhost',

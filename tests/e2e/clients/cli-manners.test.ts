@@ -70,6 +70,9 @@ describe('a refusal names what was typed', () => {
     [['create', 'x', '--mount', 'cache:srv'], '--mount: must be an absolute path\n'],
     [['fork', 'We b', 'x'], '<source>: must be a box, or box@snapshot\n'],
     [['update', 'web', '--port', '70000'], '--port: must be at most 65535\n'],
+    [['create', 'unmade', '--port', '99999'], '--port: must be at most 65535\n'],
+    [['create', 'unmade', '--auth', 'nobody'], '--auth: must be token or public\n'],
+    [['fork', 'web', 'unmade', '--auth', 'nobody'], '--auth: must be token or public\n'],
     [
       ['update', 'web', '-d', '{"url_settings":{"auth":"all"}}'],
       'url_settings.auth of --data: must be token or public\n',
@@ -94,7 +97,7 @@ describe('a refusal names what was typed', () => {
     [['cp', 'nosuch', 'web:/'], 'nosuch: no such file or directory\n'],
     [['cp', 'web:/etc/hostname', 'nosuch/file'], 'There is no directory /'],
     [['set-quota', '--boxes', '-1'], '--boxes: must be at least 0\n'],
-    [['create', 'x', '--nosuch'], "unknown option '--nosuch'\n(boxyard create --help tells how)\n"],
+    [['create', 'x', '--nosuch'], "unknown option '--nosuch'\n(see boxyard create --help)\n"],
   ])('%j', async (args, told) => {
     const { code, stdout, stderr } = await cli.run(args)
     expect([code === 1 || code === 2, stdout]).toEqual([true, ''])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { createBodyOf, mountsOf, settingsOf } from '../../../web/src/pages/boxes/box-form.ts'
+import { createBodyOf, mountsOf } from '../../../web/src/pages/boxes/box-form.ts'
 import { suggestedName } from '../../../web/src/pages/boxes/suggested-name.ts'
 import { shortcutOf } from '../../../web/src/shell/shortcut-keys.ts'
 import { toneOf } from '../../../web/src/ui/words.ts'
@@ -48,10 +48,10 @@ describe('the request of a new box', () => {
     expect(() => createBodyOf(formOf({ name: 'web', env: 'A' }))).toThrow('"A" is not NAME=VALUE.')
   })
 
-  test('is followed by sleep and wake only where they are asked for', () => {
-    expect(settingsOf(formOf({}))).toBeNull()
-    expect(settingsOf(formOf({ wake: 'on' }))).toEqual({ url_settings: { wake: true } })
-    expect(settingsOf(formOf({ idle_minutes: '10' }))).toEqual({
+  test('has sleep and wake only where they are asked for', () => {
+    expect(createBodyOf(formOf({}))).not.toHaveProperty('url_settings')
+    expect(createBodyOf(formOf({ wake: 'on' }))).toMatchObject({ url_settings: { wake: true } })
+    expect(createBodyOf(formOf({ idle_minutes: '10' }))).toMatchObject({
       url_settings: { wake: false, idle_stop_seconds: 600 },
     })
   })

@@ -1810,6 +1810,25 @@ export interface components {
             }[] | null;
             environment?: components["schemas"]["Environment"];
             tags?: components["schemas"]["Tags"];
+            /**
+             * Format: int32
+             * @description Port its URL forwards to. 0 and null unset it.
+             */
+            port?: number | null;
+            protocol?: ("http" | "h2c") | null;
+            /**
+             * Format: int32
+             * @description Seconds from SIGTERM to SIGKILL on stop.
+             */
+            termination_grace_period_seconds?: number | null;
+            url_settings?: {
+                /** @description `token` requires a token with `read` in the project. `public` allows anyone. */
+                auth?: ("token" | "public") | null;
+                /** @description Whether a request for one of its URLs starts the stopped box. */
+                wake?: boolean | null;
+                /** @description Stops the box after this many seconds without requests for its URLs, commands, consoles or leases. */
+                idle_stop_seconds?: number | null;
+            } | null;
         };
         BoxConfigInput: {
             /** @description Cores, may be fractional. At most the CPUs of the host. */
@@ -1855,7 +1874,6 @@ export interface components {
              */
             port?: number | null;
             protocol?: ("http" | "h2c") | null;
-            tags?: components["schemas"]["Tags"] | null;
             /**
              * Format: int32
              * @description Seconds from SIGTERM to SIGKILL on stop.
@@ -1869,6 +1887,7 @@ export interface components {
                 /** @description Stops the box after this many seconds without requests for its URLs, commands, consoles or leases. */
                 idle_stop_seconds?: number | null;
             } | null;
+            tags?: components["schemas"]["Tags"] | null;
             /** @description Read-only. You may send it back unchanged. */
             id?: unknown;
             /** @description Read-only. You may send it back unchanged. */

@@ -5,18 +5,18 @@ import { parseTags } from '../../ui/tags.ts'
 import { variablesOf } from '../box/services/service-form.ts'
 
 type CreateBody = CallInput<'createBox'>['body']
-type UpdateBody = CallInput<'updateBox'>['body']
 type Values = Pick<FormValues, 'text' | 'has'>
 
 /**
  * Returns the request for a new box, without empty fields. A fork keeps the size of its source if the form still has the `defaults`.
  * @throws FieldError
  */
-export function createBodyOf({ text }: Values, defaults: Readonly<Record<string, unknown>> = {}): CreateBody {
+export function createBodyOf({ text, has }: Values, defaults: Readonly<Record<string, unknown>> = {}): CreateBody {
   const isOrigins = (name: string): boolean => text('fork') !== '' && Number(text(name)) === defaults[name]
   const config = Object.fromEntries(
     CONFIG.flatMap((name) => (text(name) === '' || isOrigins(name) ? [] : [[name, Number(text(name))]])),
   ) as NonNullable<CreateBody['config']>
+  const minutes = Number(text('idle_minutes'))
   const [origin, env, mounts, tags] = ['fork', 'env', 'mounts', 'tags'].map(text) as [string, string, string, string]
   return {
     name: text('name'),
@@ -25,16 +25,12 @@ export function createBodyOf({ text }: Values, defaults: Readonly<Record<string,
     ...(env === '' ? {} : { environment: read('env', () => variablesOf(unixLines(env))) }),
     ...(mounts === '' ? {} : { data_mounts: read('mounts', () => mountsOf(unixLines(mounts))) }),
     ...(tags === '' ? {} : { tags: parseTags(unixLines(tags)) }),
+    ...(minutes > 0 || has('wake') ? { url_settings: urlSettingsOf(minutes, has('wake')) } : {}),
   }
 }
 
-/** Returns the settings that a create request does not accept, for a request after it. Null if the form has none. */
-export function settingsOf({ text, has }: Values): UpdateBody | null {
-  const minutes = Number(text('idle_minutes'))
-  if (!(minutes > 0) && !has('wake')) return null
-  return {
-    url_settings: { wake: has('wake'), ...(minutes > 0 ? { idle_stop_seconds: Math.round(60 * minutes) } : {}) },
-  }
+function urlSettingsOf(minutes: number, wake: boolean): NonNullable<CreateBody['url_settings']> {
+  return { wake, ...(minutes > 0 ? { idle_stop_seconds: Math.max(1, Math.round(60 * minutes)) } : {}) }
 }
 
 /** Returns the volumes that lines such as `db /var/lib/db` attach. A final `ro` makes one read-only. @throws Error for another line */

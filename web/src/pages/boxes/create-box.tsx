@@ -9,8 +9,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { NAME_PATTERN } from '../../ui/refusal-words.ts'
-import { tellError } from '../../ui/toasts.tsx'
-import { createBodyOf, settingsOf } from './box-form.ts'
+import { createBodyOf } from './box-form.ts'
 import { BaseField, MoreOptions } from './box-options.tsx'
 import { suggestedName } from './suggested-name.ts'
 
@@ -42,9 +41,6 @@ function CreateBoxForm({ close }: { close(): void }) {
       const params = { project, name: body.name }
       await api().createBox(project, body)
       rememberProject(project)
-      const settings = settingsOf(form)
-      // The box exists, so a failed setting does not keep the form open.
-      if (settings) await api().call('updateBox', { path: params, body: settings }).catch(tellError)
       close()
       const isOpened = canExec && !form.isAlternative
       await navigate({ to: isOpened ? '/boxes/$project/$name/terminal' : '/boxes/$project/$name', params })

@@ -37,7 +37,12 @@ from .config_drivers import ConfigDrivers
 from .create_base import CreateBase
 from .create_box import CreateBox
 from .create_box_data_mounts_type_0_item import CreateBoxDataMountsType0Item
+from .create_box_protocol_type_0 import CreateBoxProtocolType0
 from .create_box_snapshot import CreateBoxSnapshot
+from .create_box_url_settings_type_0 import CreateBoxUrlSettingsType0
+from .create_box_url_settings_type_0_auth_type_0 import (
+    CreateBoxUrlSettingsType0AuthType0,
+)
 from .create_snapshot import CreateSnapshot
 from .create_token import CreateToken
 from .create_volume import CreateVolume
@@ -251,7 +256,10 @@ __all__ = (
     "CreateBase",
     "CreateBox",
     "CreateBoxDataMountsType0Item",
+    "CreateBoxProtocolType0",
     "CreateBoxSnapshot",
+    "CreateBoxUrlSettingsType0",
+    "CreateBoxUrlSettingsType0AuthType0",
     "CreateSnapshot",
     "CreateToken",
     "CreateVolume",

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.create_box_protocol_type_0 import CreateBoxProtocolType0
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.box_config_input import BoxConfigInput
     from ..models.create_box_data_mounts_type_0_item import CreateBoxDataMountsType0Item
+    from ..models.create_box_url_settings_type_0 import CreateBoxUrlSettingsType0
     from ..models.environment import Environment
     from ..models.tags import Tags
 
@@ -31,6 +33,10 @@ class CreateBox:
             the box runs. Null for none.
         environment (Environment | Unset): Variables by name. `BOX_*` and `BOXYARD_*` are reserved.
         tags (Tags | Unset): Tags by key. A key is 1–317 of A–Z a–z 0–9 _ . - : /, such as `app.kubernetes.io/name`.
+        port (int | None | Unset): Port its URL forwards to. 0 and null unset it.
+        protocol (CreateBoxProtocolType0 | None | Unset):
+        termination_grace_period_seconds (int | None | Unset): Seconds from SIGTERM to SIGKILL on stop.
+        url_settings (CreateBoxUrlSettingsType0 | None | Unset):
     """
 
     name: str
@@ -41,8 +47,14 @@ class CreateBox:
     data_mounts: list[CreateBoxDataMountsType0Item] | None | Unset = UNSET
     environment: Environment | Unset = UNSET
     tags: Tags | Unset = UNSET
+    port: int | None | Unset = UNSET
+    protocol: CreateBoxProtocolType0 | None | Unset = UNSET
+    termination_grace_period_seconds: int | None | Unset = UNSET
+    url_settings: CreateBoxUrlSettingsType0 | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.create_box_url_settings_type_0 import CreateBoxUrlSettingsType0
+
         name = self.name
 
         base: None | str | Unset
@@ -83,6 +95,34 @@ class CreateBox:
         if not isinstance(self.tags, Unset):
             tags = self.tags.to_dict()
 
+        port: int | None | Unset
+        if isinstance(self.port, Unset):
+            port = UNSET
+        else:
+            port = self.port
+
+        protocol: None | str | Unset
+        if isinstance(self.protocol, Unset):
+            protocol = UNSET
+        elif isinstance(self.protocol, CreateBoxProtocolType0):
+            protocol = CreateBoxProtocolType0(self.protocol).value
+        else:
+            protocol = self.protocol
+
+        termination_grace_period_seconds: int | None | Unset
+        if isinstance(self.termination_grace_period_seconds, Unset):
+            termination_grace_period_seconds = UNSET
+        else:
+            termination_grace_period_seconds = self.termination_grace_period_seconds
+
+        url_settings: dict[str, Any] | None | Unset
+        if isinstance(self.url_settings, Unset):
+            url_settings = UNSET
+        elif isinstance(self.url_settings, CreateBoxUrlSettingsType0):
+            url_settings = self.url_settings.to_dict()
+        else:
+            url_settings = self.url_settings
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -104,6 +144,16 @@ class CreateBox:
             field_dict["environment"] = environment
         if tags is not UNSET:
             field_dict["tags"] = tags
+        if port is not UNSET:
+            field_dict["port"] = port
+        if protocol is not UNSET:
+            field_dict["protocol"] = protocol
+        if termination_grace_period_seconds is not UNSET:
+            field_dict["termination_grace_period_seconds"] = (
+                termination_grace_period_seconds
+            )
+        if url_settings is not UNSET:
+            field_dict["url_settings"] = url_settings
 
         return field_dict
 
@@ -113,6 +163,7 @@ class CreateBox:
         from ..models.create_box_data_mounts_type_0_item import (
             CreateBoxDataMountsType0Item,
         )
+        from ..models.create_box_url_settings_type_0 import CreateBoxUrlSettingsType0
         from ..models.environment import Environment
         from ..models.tags import Tags
 
@@ -186,6 +237,62 @@ class CreateBox:
         else:
             tags = Tags.from_dict(_tags)
 
+        def _parse_port(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        port = _parse_port(d.pop("port", UNSET))
+
+        def _parse_protocol(data: object) -> CreateBoxProtocolType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_type_0 = CreateBoxProtocolType0(data)
+
+                return protocol_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateBoxProtocolType0 | None | Unset, data)
+
+        protocol = _parse_protocol(d.pop("protocol", UNSET))
+
+        def _parse_termination_grace_period_seconds(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        termination_grace_period_seconds = _parse_termination_grace_period_seconds(
+            d.pop("termination_grace_period_seconds", UNSET)
+        )
+
+        def _parse_url_settings(
+            data: object,
+        ) -> CreateBoxUrlSettingsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                url_settings_type_0 = CreateBoxUrlSettingsType0.from_dict(data)
+
+                return url_settings_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateBoxUrlSettingsType0 | None | Unset, data)
+
+        url_settings = _parse_url_settings(d.pop("url_settings", UNSET))
+
         create_box = cls(
             name=name,
             base=base,
@@ -195,6 +302,10 @@ class CreateBox:
             data_mounts=data_mounts,
             environment=environment,
             tags=tags,
+            port=port,
+            protocol=protocol,
+            termination_grace_period_seconds=termination_grace_period_seconds,
+            url_settings=url_settings,
         )
 
         return create_box

@@ -26,9 +26,9 @@ class UpdateBox:
         environment (Environment | None | Unset):
         port (int | None | Unset): Port its URL forwards to. 0 and null unset it.
         protocol (None | Unset | UpdateBoxProtocolType0):
-        tags (None | Tags | Unset):
         termination_grace_period_seconds (int | None | Unset): Seconds from SIGTERM to SIGKILL on stop.
         url_settings (None | Unset | UpdateBoxUrlSettingsType0):
+        tags (None | Tags | Unset):
         id (Any | Unset): Read-only. You may send it back unchanged.
         name (Any | Unset): Read-only. You may send it back unchanged.
         project (Any | Unset): Read-only. You may send it back unchanged.
@@ -49,9 +49,9 @@ class UpdateBox:
     environment: Environment | None | Unset = UNSET
     port: int | None | Unset = UNSET
     protocol: None | Unset | UpdateBoxProtocolType0 = UNSET
-    tags: None | Tags | Unset = UNSET
     termination_grace_period_seconds: int | None | Unset = UNSET
     url_settings: None | Unset | UpdateBoxUrlSettingsType0 = UNSET
+    tags: None | Tags | Unset = UNSET
     id: Any | Unset = UNSET
     name: Any | Unset = UNSET
     project: Any | Unset = UNSET
@@ -103,14 +103,6 @@ class UpdateBox:
         else:
             protocol = self.protocol
 
-        tags: dict[str, Any] | None | Unset
-        if isinstance(self.tags, Unset):
-            tags = UNSET
-        elif isinstance(self.tags, Tags):
-            tags = self.tags.to_dict()
-        else:
-            tags = self.tags
-
         termination_grace_period_seconds: int | None | Unset
         if isinstance(self.termination_grace_period_seconds, Unset):
             termination_grace_period_seconds = UNSET
@@ -124,6 +116,14 @@ class UpdateBox:
             url_settings = self.url_settings.to_dict()
         else:
             url_settings = self.url_settings
+
+        tags: dict[str, Any] | None | Unset
+        if isinstance(self.tags, Unset):
+            tags = UNSET
+        elif isinstance(self.tags, Tags):
+            tags = self.tags.to_dict()
+        else:
+            tags = self.tags
 
         id = self.id
 
@@ -164,14 +164,14 @@ class UpdateBox:
             field_dict["port"] = port
         if protocol is not UNSET:
             field_dict["protocol"] = protocol
-        if tags is not UNSET:
-            field_dict["tags"] = tags
         if termination_grace_period_seconds is not UNSET:
             field_dict["termination_grace_period_seconds"] = (
                 termination_grace_period_seconds
             )
         if url_settings is not UNSET:
             field_dict["url_settings"] = url_settings
+        if tags is not UNSET:
+            field_dict["tags"] = tags
         if id is not UNSET:
             field_dict["id"] = id
         if name is not UNSET:
@@ -272,23 +272,6 @@ class UpdateBox:
 
         protocol = _parse_protocol(d.pop("protocol", UNSET))
 
-        def _parse_tags(data: object) -> None | Tags | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                tags_type_0 = Tags.from_dict(data)
-
-                return tags_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(None | Tags | Unset, data)
-
-        tags = _parse_tags(d.pop("tags", UNSET))
-
         def _parse_termination_grace_period_seconds(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -318,6 +301,23 @@ class UpdateBox:
             return cast(None | Unset | UpdateBoxUrlSettingsType0, data)
 
         url_settings = _parse_url_settings(d.pop("url_settings", UNSET))
+
+        def _parse_tags(data: object) -> None | Tags | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                tags_type_0 = Tags.from_dict(data)
+
+                return tags_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Tags | Unset, data)
+
+        tags = _parse_tags(d.pop("tags", UNSET))
 
         id = d.pop("id", UNSET)
 
@@ -352,9 +352,9 @@ class UpdateBox:
             environment=environment,
             port=port,
             protocol=protocol,
-            tags=tags,
             termination_grace_period_seconds=termination_grace_period_seconds,
             url_settings=url_settings,
+            tags=tags,
             id=id,
             name=name,
             project=project,
