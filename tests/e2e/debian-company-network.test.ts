@@ -21,16 +21,16 @@ const own = useOwnService(async () => ({ settings: { BOXYARD_BASE: 'debian', BOX
 const commandLine = useCommandLine(own)
 const { client } = own
 const path = (name: string): string => join(commandLine.directory(), name)
-/** The table of this test, which concerns its own boxes only. */
+/** nftables table of this test, which affects only its own boxes. */
 const table = `boxes_egress_${process.pid}`
 
 let outside: Outside
 let company: ChildProcess
 let registry: TestRegistry
-/** The registry by HTTPS, with a certificate of the company's CA. */
+/** Serves the registry over HTTPS, with a certificate of the company's CA. */
 let gateway: Server
 
-/** Puts what is on this machine in the place of a reader's. */
+/** Replaces the names and paths of a reader's machine with this machine's. */
 function here(text: string): string {
   if (text === 'boxyard doctor') return doctor()
   return text
@@ -41,7 +41,7 @@ function here(text: string): string {
     .replaceAll('"bx*"', `"${interfacePrefix(instance())}*"`)
 }
 
-/** The number of this deployment on this host, which names its interfaces. */
+/** Returns the number of this deployment on this host, which its interface names contain. */
 function instance(): number {
   const claims = readdirSync(HOST_CLAIMS_DIR).filter((name) => /^\d+$/.test(name))
   const { dataDir } = own.service()
@@ -55,7 +55,7 @@ function doctor(): string {
 }
 
 async function restart(): Promise<void> {
-  // The nameserver of the page is not on this machine.
+  // The page's nameserver does not exist on this machine.
   const { BOXYARD_DNS: nameserver, ...settings } = settingsIn(here(partOf(PAGE, 'Set up the host').text))
   expect(nameserver).toBe('10.20.0.2')
   expect(Object.keys(settings)).toEqual(['NODE_EXTRA_CA_CERTS', 'BOXYARD_BASE_REGISTRIES', 'BOXYARD_ALLOW_PRIVATE'])

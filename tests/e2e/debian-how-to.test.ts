@@ -47,7 +47,7 @@ describe('ci.sh', () => {
   })
 })
 
-/** Returns the assignments with which a page's scripts run. */
+/** Returns the variable assignments for the scripts of a page. */
 function here(page: string): string {
   const token = readFileSync(
     join(dirname(workplaceOf(page)), page === CI ? 'ci.token' : 'previews.token'),
@@ -69,10 +69,10 @@ describe('the workflow', () => {
   })
   afterAll(() => rmSync(packed, { recursive: true, force: true }))
 
-  /** Runs the steps of a workflow of a page, as GitHub does, and returns what they print. */
+  /** Runs the steps of a page's workflow as GitHub does, and returns what they print. */
   const follow = async (page: string, values: Record<string, string>): Promise<string> => {
     const job = readWorkflow(readFileSync(join(ROOT, page), 'utf8'))
-    // GitHub's own command writes down what it is asked for.
+    // Replaces GitHub's CLI by a function that prints its arguments.
     const outside = `export ${here(page)}\ngh() { echo "gh $*"; }\n`
     let printed = ''
     for (const step of stepsOf(job, values)) {

@@ -89,7 +89,7 @@ describe('boxes of a project', () => {
     await client.post(boxes, { name: 'guest' })
     await eventually(async () => address.test(await lookUp('twin', 'guest')))
     expect(await lookUp('guest', 'server')).toMatch(/Name:\s+server/)
-    // A name server that is killed comes back, and one whose agent restarts stays.
+    // The agent restarts a killed name server, and a name server survives a restart of its agent.
     const servers = (): number[] => nameServers(`/run/boxyard/${instanceOf(service)}`, 'deploy')
     const [pid = 0] = servers()
     process.kill(pid, 'SIGKILL')
@@ -201,7 +201,7 @@ describe('the channel', () => {
     return { status: answer.statusCode, body: (await answer.body.json()) as { code?: string } }
   }
 
-  /** Reads the run that a fresh agent names to every holder of a key; later requests must be signed with it. */
+  /** Reads the run id that a fresh agent returns to every holder of a key. Later requests must sign it. */
   beforeAll(async () => {
     const headers = { ...headersOf(), [SIGNATURE_HEADER]: sign() }
     const answer = await request(`${service.agentUrl}${target}`, { headers })
@@ -251,7 +251,7 @@ describe('secrets', () => {
   })
 })
 
-/** Uses nc: the wget of a static busybox crashes without glibc's name service libraries. */
+/** Uses nc. The wget of a static busybox crashes without glibc's name service libraries. */
 function fetchFrom(host: string): string {
   return `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${host} 80`
 }

@@ -9,10 +9,10 @@ import { commandsIn, type DocumentedCommand, filesIn, missingFrom } from '../hel
 import { untilSucceeds } from '../helpers/eventually.ts'
 import type { TestService } from '../helpers/service.ts'
 
-/** Pages with commands, each with what a reader has done before. */
+/** Pages with commands, each with the commands that its reader has already run. */
 export type DocumentedPages = Readonly<Record<string, string>>
 
-/** The README and the pages of `docs/` by subject. */
+/** The README and the subject pages of `docs/`. */
 export const SUBJECT_PAGES: DocumentedPages = {
   'README.md': '',
   'docs/tour.md': '',
@@ -28,7 +28,7 @@ export const SUBJECT_PAGES: DocumentedPages = {
     tar --zstd -C root -cf alpine.tar.zst .`,
 }
 
-/** Pages of `docs/how-to/`, whose files and commands run here. */
+/** Pages of `docs/how-to/` whose files and commands run here. */
 export const HOW_TO_PAGES: DocumentedPages = {
   'docs/how-to/agent-loop.md': '',
   'docs/how-to/ci.md': '',
@@ -36,7 +36,7 @@ export const HOW_TO_PAGES: DocumentedPages = {
   'docs/how-to/team.md': '',
 }
 
-/** Commands that other tests run: they need a terminal, the Internet, or the service that runs here. */
+/** Commands that other tests run, because they need a terminal, the Internet, or a service of their own. */
 const ELSEWHERE: readonly [RegExp, string][] = [
   [/^npm run up$/, 'tests/e2e/up.test.ts'],
   [/^boxyard console /, 'tests/e2e/clients/cli.test.ts'],
@@ -46,18 +46,18 @@ const ELSEWHERE: readonly [RegExp, string][] = [
   [/^python3 agent\.py/, 'tests/clients/agent-loop.test.ts'],
 ]
 
-/** Commands that are run once: others read, and are repeated until what the page shows is there. */
+/** Matches commands that run once. The others only read, and repeat until they print what the page shows. */
 const CHANGES = /--json|-X|-T|--data|npm |boxyard (?!ls|ps|logs|cat|info|url|events|audit)|sh \w/
 
 let service: TestService
 let directory: string
 let pages: DocumentedPages
-/** Where the reader of the page works. */
+/** Working directory of the reader of the page. */
 let workplace: string
-/** Assignments of the page so far. */
+/** Variable assignments of the page so far. */
 let variables: string[]
 
-/** Defines the tests of the commands in pages, for a service with the Debian base and a fixed port of its edge. */
+/** Defines the tests of the commands in pages, for a service with the Debian base and a fixed edge port. */
 export function testDocumentedCommands(started: () => TestService, tested: DocumentedPages): void {
   pages = tested
   beforeAll(async () => {
@@ -66,7 +66,7 @@ export function testDocumentedCommands(started: () => TestService, tested: Docum
     const program = await buildCli(directory)
     const host = agentCommand([]).map((word) => `'${word}'`)
     mkdirSync(join(directory, 'programs'))
-    // As the Debian package installs it: one program for the client and the host.
+    // Like the Debian package, installs one program for the client and the host.
     const either = `#!/bin/sh\n[ "$1" != admin ] || exec ${host.join(' ')} "$@"\nexec node ${program} "$@"\n`
     writeFileSync(join(directory, 'programs/boxyard'), either, { mode: 0o755 })
   })
@@ -112,7 +112,7 @@ function testPage(page: string): void {
   test.each(commands.filter(({ command }) => !isElsewhere(command)))(
     'line $line does what the page shows',
     async (shown) => {
-      // The reader of the tour starts the service anew before asking for the list of commands.
+      // The reader of the tour restarts the service before listing the commands.
       if (page === 'docs/tour.md' && /^boxyard ps /.test(shown.command)) await service.restart()
       const isRead = !CHANGES.test(shown.command)
       await (isRead ? untilSucceeds(() => follow(shown)) : follow(shown))
@@ -132,16 +132,16 @@ function isElsewhere(command: string): boolean {
 async function follow({ command, shown }: DocumentedCommand): Promise<void> {
   const { code, output } = await runDocScript(command)
   // Where the page shows a refusal, the command may fail.
-  // A filter that reads only the beginning, as `head` does, ends the program before it by SIGPIPE.
+  // A filter that reads only the beginning, such as `head`, ends the program before it by SIGPIPE.
   const ends = /\| head/.test(command) ? [0, 128 + constants.signals.SIGPIPE] : [0]
   if (shown.length === 0) expect({ ends, output }).toEqual({ ends: expect.arrayContaining([code]), output })
   expect({ output, missing: missingFrom(output, shown.map(here)) }).toEqual({ output, missing: [] })
-  // A problem where the page shows none.
+  // The output may contain a problem only where the page shows one.
   if (!shown.join().includes('/problems/')) expect(output).not.toContain('"type":"/problems/')
   if (/^(export )?\w+=/.test(command)) variables.push(here(command))
 }
 
-/** Replaces the addresses and directories of a reader's service by those of this one, and shortens its longest sleep. */
+/** Replaces the addresses and directories of a reader's service with this service's, and shortens the longest sleep. */
 function here(command: string): string {
   const { environment, url, dataDir } = service
   return command
@@ -153,13 +153,13 @@ function here(command: string): string {
     .replaceAll('sleep 20;', 'sleep 3;')
 }
 
-/** Runs a script after the assignments of the page, by default in its directory. */
+/** Runs a script after the page's variable assignments, by default in the page's directory. */
 export function runDocScript(script: string, cwd = workplace): Promise<{ code: number | null; output: string }> {
   const child = spawn('bash', ['-o', 'pipefail', '-c', [...variables, here(script)].join('\n')], {
     cwd,
     env: {
       ...service.environment,
-      // What the reader installs comes before what is there for the other pages.
+      // Programs that the reader installs come before the programs of the other pages.
       PATH: `${directory}/bin:${directory}/programs:${process.env['PATH']}`,
       HOME: directory,
       npm_config_prefix: directory,

@@ -57,7 +57,7 @@ test(
       await removeAll()
       await modelled.compareWorld(model)
     } catch (error) {
-      // The cause first: a long message is cut at its end.
+      // Puts the cause first, because the end of a long message is cut.
       const lines = [`TEST_SEED=${seed}`, String(error), '', ...log, '', ...service.logs.slice(-30)]
       throw new Error(lines.join('\n'), { cause: error })
     }
@@ -66,11 +66,11 @@ test(
   60_000 + STEPS * 4_800 + MINUTES * 60_000,
 )
 
-/** Sends one drawn operation, then compares the answer and the changes with the model. */
+/** Sends one drawn operation, then compares the response and the changes with the model. */
 async function one(): Promise<void> {
   const { operation, predictions, after } = drawPredictable(() => [draw.any(model)], inOrder)
   const [prediction = []] = predictions
-  // A busy volume stays busy: do not wait.
+  // A busy volume stays busy, so the request does not wait.
   const told = await send(operation[0], prediction.includes('volume_busy') ? 1 : undefined)
   if (!isPredicted(prediction, told)) throw new Error(`predicted ${prediction.join(' or ') || 'success'}, got ${told}`)
   model = after
@@ -78,7 +78,7 @@ async function one(): Promise<void> {
   await modelled.compareInside(model, namesToLookInto(operation))
 }
 
-/** Sends two operations at once; their outcome must equal that of one after the other, in either order. */
+/** Sends two operations at once. Their outcome must equal a sequential run in one of the two orders. */
 async function both(): Promise<void> {
   const drawn = drawPredictable(
     () => {
@@ -102,13 +102,13 @@ async function both(): Promise<void> {
 }
 
 /**
- * Returns the outcome in which one of two operations was refused because of the other, and so did nothing: a box restore
- * makes its box and volumes busy, and a failing attachment keeps its volume in use until it is taken back.
+ * Returns the outcome in which one of two operations failed because of the other, and so changed nothing. A box restore makes its box and
+ * volumes busy. A failing attachment keeps its volume in use until the agent undoes it.
  */
 function refusedByOther(operations: readonly ModelOperation[], told: readonly (string | null)[]) {
   const isRefused = operations.map((operation, place) => {
     const other = operations[1 - place]
-    // A volume has one backup at a time.
+    // A volume has at most one backup at a time.
     if (operation.kind === 'backUp' && other?.kind === 'backUp') return told[place] === 'volume_busy'
     if (other?.kind === 'attach' && told[1 - place] === 'path_invalid')
       return told[place] === 'volume_in_use' && hasVolume(operation, other.volume)
@@ -156,7 +156,7 @@ function numberedOtherwise(after: Model, operations: readonly ModelOperation[]):
   })
 }
 
-/** Kills the agent during an operation; afterwards it must be done or not done. */
+/** Kills the agent during an operation, which must then be either done or not done. */
 async function cutOff(): Promise<void> {
   const { operation, predictions, after } = drawPredictable(() => [draw.change(model)], inOrderOf)
   const sent = send(operation[0], 1).catch(() => 'no answer')
@@ -171,7 +171,7 @@ async function cutOff(): Promise<void> {
   await untilSucceeds(() => modelled.compareInside(model, [...model.boxes.keys()]))
 }
 
-/** Restarts the agent; all boxes, mounts and limits must be there again, and no process may have ended. */
+/** Restarts the agent. All boxes, mounts and limits must be back, and no process may have ended. */
 async function restart(signal: NodeJS.Signals): Promise<void> {
   log.push(`  restart by ${signal}`)
   await service.killAgent(signal)
@@ -209,7 +209,7 @@ async function send(operation: ModelOperation | undefined, waitSeconds?: number)
   return told
 }
 
-/** Returns the first of `candidates` that matches the service once it comes to rest. */
+/** Returns the first of `candidates` that matches the service once it has settled. */
 async function adopt(candidates: readonly Model[]): Promise<Model> {
   return untilSucceeds(async () => {
     const faults: unknown[] = []
@@ -249,7 +249,7 @@ function inOrder(
   return { predictions, after }
 }
 
-/** Predicts as `inOrder` does; throws Unpredictable where a cut-off or late refusal could end processes unseen. */
+/** Predicts like `inOrder`. Throws Unpredictable where a kill or a late refusal could end processes unnoticed. */
 function inOrderOf(before: Model, operations: readonly ModelOperation[]): ReturnType<typeof inOrder> {
   const done = inOrder(before, operations)
   for (const [place, operation] of operations.entries()) {

@@ -5,7 +5,7 @@ import { startService, type TestService } from '../helpers/service.ts'
 import { defineTicketsSuite } from './access/tickets-suite.ts'
 import { defineSpecificationSuite } from './specification-suite.ts'
 
-// That requests and answers pass unchanged is the contract of every front (tests/contract/front); here real boxes are behind it.
+// Every front must pass requests and responses unchanged (tests/contract/front). This test does so with real boxes.
 let service: TestService
 let offline: Offline
 const client = createClient(

@@ -22,7 +22,7 @@ const client = createClient(
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-operations-'))
   service = await startService({ settings: { BOXYARD_POOL_GB: '0.25', BOXYARD_POOL_STEP_GB: '0.25' } })
-  // What the package installs as /usr/bin/boxyard, with the settings of this service.
+  // Creates the command that the package installs as /usr/bin/boxyard, with the settings of this service.
   mkdirSync(join(directory, 'bin'))
   const words = agentCommand([]).map((word) => `'${word}'`)
   writeFileSync(join(directory, 'bin/boxyard'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`)
@@ -66,7 +66,7 @@ async function follow({ command, shown }: DocumentedCommand): Promise<void> {
   expect({ output, missing: missingFrom(output, shown.map(here)) }).toEqual({ output, missing: [] })
 }
 
-/** Runs a command; what systemd does on a host, this test does for the agent that it has started. */
+/** Runs a command. For `systemctl`, stops or starts the test's own agent instead. */
 function runCommand(command: string): Promise<[number | null, string]> {
   if (command === 'systemctl stop boxyard-front boxyard-agent') return settled(service.killAgent('SIGTERM'))
   if (command === 'systemctl start boxyard-agent boxyard-front') return settled(service.startAgent())
@@ -90,7 +90,7 @@ async function settled(work: Promise<void>): Promise<[number, string]> {
   return [0, '']
 }
 
-/** Puts the addresses and the directory of this service in the place of a reader's. */
+/** Replaces the addresses and the directory of a reader's service with this service's. */
 function here(text: string): string {
   return text
     .replaceAll('http://127.0.0.1:8080', service.url)

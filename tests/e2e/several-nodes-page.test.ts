@@ -10,7 +10,7 @@ import { useOwnService } from '../helpers/own-service.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
 const PAGE = 'docs/how-to/several-nodes.md'
-/** Where both deployments keep their backups, as in one bucket. */
+/** Backup directory of both deployments, in place of a shared bucket. */
 const shared = mkdtempSync(join(tmpdir(), 'boxyard-both-'))
 const settings = { BOXYARD_BACKUP_DIR: shared }
 

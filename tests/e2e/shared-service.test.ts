@@ -34,7 +34,7 @@ test('the next test file gets the same service without the records of the first'
   const { body: left } = await client.get('/v1/projects')
   expect(left.projects).toEqual([])
   expect((await client.get(`${PROJECT}/quota`)).body).toMatchObject({ allowed: { boxes: null }, used: { boxes: 0 } })
-  // The space of what was deleted is free a moment later.
+  // The space of deleted resources is released a moment later.
   await eventually(async () => (await client.get(`${PROJECT}/quota`)).body.used.storage_gb === 0)
   expect((await client.get(`${PROJECT}/backups`)).body.backups).toEqual([])
   expect((await client.get('/v1/bases')).body.bases).toMatchObject([{ source: 'host' }])

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { eventually } from '../helpers/eventually.ts'
 import type { Client } from '../helpers/front/client.ts'
 
-/** Defines the tests of a client written for the original specification; `client` holds the admin token. */
+/** Defines the tests of a client written for the original specification. `client` holds the admin token. */
 export function defineSpecificationSuite(client: Client): void {
   const boxes = '/v1/projects/specification/boxes'
   const volumes = '/v1/projects/specification/data'

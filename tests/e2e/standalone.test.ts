@@ -12,7 +12,7 @@ import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumesSuite } from './volumes/suite.ts'
 
 const { client } = useSharedService()
-// The contract of the runtime says what pods and processes have in common; of the API over pods these few are proof enough.
+// The runtime's contract tests cover what pods and processes have in common. For the API over pods, these few suites suffice.
 const ON_PODS = [() => defineBoxesSuite(client), () => defineVolumesSuite(client), () => defineInputSuite(client)]
 const SUITES = [
   ...ON_PODS,

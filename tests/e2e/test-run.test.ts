@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 
-/** Returns whether a process runs; one that has ended and was not waited for does not. */
+/** Returns whether a process runs. A zombie does not. */
 function runs(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }

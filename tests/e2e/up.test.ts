@@ -225,7 +225,7 @@ function agentPid(up: Script): number {
   return found(childrenOf(supervisorPid(up)).find((pid) => commandOf(pid).includes('agent/main.ts')))
 }
 
-/** Refuses 0 and 1: a signal to process 0 would reach this process and all of its group. */
+/** Rejects 0 and 1. A signal to process 0 would reach this process and its whole group. */
 function found(pid: number | undefined): number {
   if (pid === undefined || pid <= 1) throw new Error('There is no such process.')
   return pid

@@ -245,7 +245,7 @@ describe('a sign-in link', () => {
       expect([status, body.token]).toEqual([200, expect.objectContaining({ id, name: 'guest', projects: ['pages'] })])
       expect([body.expires_at, answered['set-cookie']]).toEqual([body.token.expires_at, undefined])
     }
-    // Whoever reads it leaves the session as it is.
+    // Reading a link does not change the session.
     expect((await ask(left)).status).toBe(200)
     const session = await signIn({ token: null, headers: { 'x-boxyard-link': ticket } })
     expect(session.token).toMatchObject({ permissions: ['read'], on_behalf_of: { id } })

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const SMALL = { BOXYARD_POOL_GB: '0.25', BOXYARD_POOL_STEP_GB: '0.25' }
 
-/** Runs a mode of the agent with an answer on its stdin, and returns its exit code and output. */
+/** Runs a mode of the agent, answers its prompt on stdin, and returns its exit code and output. */
 function run(args: readonly string[], env: NodeJS.ProcessEnv, answer?: string): Promise<[number | null, string]> {
   const [program = '', ...rest] = agentCommand(args, TESTED_AGENT)
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] })
@@ -90,9 +90,9 @@ test('a backup of a running service is one archive for its owner alone, and says
   expect(execFileSync('tar', ['-xzOf', archive, 'boxyard-backup/settings.conf'], { encoding: 'utf8' })).toContain(
     `BOXYARD_DATA_DIR=${running().dataDir}\n`,
   )
-  // It took no second name, and nothing of the work is left, nor of one that was killed.
+  // No backup leaves a second file or a work directory. It also removes the work directory of a killed backup.
   mkdirSync(join(scratch, `.boxyard-backup-${hostname()}-${2 ** 22 + 1}-abc`))
-  // What another user made under such a name may lead elsewhere.
+  // A directory of that name from another user may contain links, so it stays.
   const foreign = join(scratch, `.boxyard-backup-${hostname()}-${2 ** 22 + 2}-abc`)
   mkdirSync(foreign)
   chownSync(foreign, 1234, 1234)
@@ -158,7 +158,7 @@ test('a restore that was cut off is done again by the same command', async () =>
   expect(readFileSync(join(directory, 'instance'), 'utf8')).toBe(
     readFileSync(join(running().dataDir, 'instance'), 'utf8'),
   )
-  // Without the mark, what is there is somebody's.
+  // Without the mark, the files belong to someone else.
   rmSync(join(directory, 'boxyard.db'))
   expect(await run(['admin', 'restore', archive], env)).toEqual([
     1,

@@ -30,7 +30,7 @@ const changedAt = (name: string): number =>
 
 const run: Record<string, string> = {}
 
-/** Asks the agent as a front with these keys does, and returns the status. */
+/** Sends the agent a request as a front with these keys does, and returns the status. */
 async function askWith(set: ChannelKeySet): Promise<number> {
   const asked = { method: 'GET', target: '/v1/me', headers: { authorization: `Bearer ${service.adminToken}`, ...run } }
   const signer = createSigner({ keys: () => set.keys, agentId: () => set.agent_id, now: () => Date.now() })
@@ -105,7 +105,7 @@ test('an old channel key is dropped once the front, which works all the while, h
 test('an old channel key is not dropped while a front signs with it', async () => {
   const old = readKeys()
   await service.runAgentMode('keys', 'rotate', 'channel')
-  // A use counts once fronts have had six seconds to read the new key.
+  // A use of the old key counts only six seconds after the rotation, the time that fronts have to read the new key.
   await eventually(async () => {
     expect(await askWith(old)).toBe(200)
     return changedAt('old-channel-key-used') > changedAt('channel.json') + 6_000

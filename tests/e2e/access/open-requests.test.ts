@@ -11,12 +11,12 @@ const { client, service } = useSharedService()
 const BOXES = '/v1/projects/demo/boxes'
 const STDIN = 0
 const STDOUT = 1
-/** More than what the front holds back before it sends a body on. */
+/** Larger than what the front buffers before it forwards a body. */
 const LONG_BODY = Buffer.alloc(300 * 1024)
-/** Bound in ms on every end: a second, and what a busy machine adds; no time-out of a transfer or a waiting read is as short. */
+/** Limit in ms for each end: about a second, plus slack for a busy machine. Every timeout of a transfer or a waiting read is longer. */
 const ALL_ENDED_MS = 5_000
 
-/** Serves an answer that does not end at /cgi-bin/endless. */
+/** Serves an endless response at /cgi-bin/endless. */
 const ENDLESS = `mkdir -p /www/cgi-bin
 printf '#!/bin/sh\\necho "Content-Type: text/plain"\\necho\\nexec sleep 1000\\n' > /www/cgi-bin/endless
 chmod +x /www/cgi-bin/endless
@@ -32,7 +32,7 @@ beforeAll(async () => {
     await eventually(async () => (await client.get(`${BOXES}/web/services/${name}`)).body.active?.health === 'healthy')
 })
 
-/** Asks the URL of a service for an answer that does not end. Resolves once that has begun. */
+/** Requests an endless response from the URL of a service. Resolves once the response has begun. */
 async function openUrl({ token }: Pick<Minted, 'token'>): Promise<{ ended: Promise<string> }> {
   const { body } = await client.get(`${BOXES}/web/services/page`)
   const { host, port } = new URL(body.active_url)
@@ -58,7 +58,7 @@ async function mint(more: object = {}, token?: string): Promise<Minted> {
   return minted
 }
 
-/** Opens one of each kind with a token; returns what resolves with how each has ended. */
+/** Opens one request of each kind with a token. Returns a promise of how each one ended. */
 async function openAll({ token }: Pick<Minted, 'token'>): Promise<{ typed: StreamClient; ends: Promise<unknown>[] }> {
   const url = service().url
   const headers = { authorization: `Bearer ${token}` }

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { openStream, refusedStream } from '../../helpers/exec/stream-client.ts'
 import { type CallOptions, type Client, createClient } from '../../helpers/front/client.ts'
 
-/** Data address of the service, its admin token and its log lines so far. */
+/** Data address of the service, its admin token, and its log lines so far. */
 export interface DataAddress {
   url(): string
   token(): string
   logs(): readonly string[]
 }
 
-/** Defines the tests of clients whose way to the agent carries neither WebSockets nor large bodies. */
+/** Defines the tests of clients that reach the agent through a front without WebSockets or large bodies. */
 export function defineTicketsSuite(client: Client, data: DataAddress): void {
   const box = '/v1/projects/tickets/boxes/it'
   const secrets: string[] = []

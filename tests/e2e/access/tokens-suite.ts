@@ -30,7 +30,7 @@ export function defineTokensSuite(client: Client): void {
         projects: ['mine'],
         permissions: ['read'],
         on_behalf_of: null,
-        // That of the token that asked.
+        // Inherited from the token that made the request.
         expires_at: (await client.get('/v1/me')).body.expires_at,
       })
       expect((await client.get('/v1/projects/mine/boxes', { token })).status).toBe(200)

@@ -53,7 +53,7 @@ describe('a backup during which the agent was killed', () => {
     expect(stored.length).toBeGreaterThanOrEqual(2)
     const isWhole = objectsIn(folder).some((name) => name.endsWith('manifest.json'))
     expect([isWhole, stored.length < 5]).toEqual([false, true])
-    // The last one may be stored without a note of it.
+    // The last part may be stored but not yet recorded.
     const marks = stored.slice(0, -1).map((name) => statSync(join(folder, name)).ino)
     await service.startAgent()
     const ended = await endOf(client, begun.body.id)

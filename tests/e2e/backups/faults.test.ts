@@ -10,7 +10,10 @@ import { type Answer, type Client, createClient } from '../../helpers/front/clie
 import { startService, type TestService } from '../../helpers/service.ts'
 import { pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/world.ts'
 
-/** Steps at which the agent is killed: in the midst of work on the host. The kill matrix (tests/unit/kill-matrix) has all others. */
+/**
+ * Steps at which the test kills the agent, all in the middle of work on the host. The kill matrix (tests/unit/kill-matrix) covers the
+ * others.
+ */
 const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['create', at('filesystem.send', 'during-3')],
   ['create', at('backupStore.put', 'during-1')],
@@ -18,7 +21,7 @@ const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['restoreOver', at('filesystem.receive', 'during-10')],
 ]
 type Action = 'create' | 'retain' | 'restoreOver'
-/** Calls whose failure makes a restore over the volume leave it unchanged. */
+/** Calls whose failure makes a restore leave the volume unchanged. */
 const FAILING = [at('filesystem.receive', 'reject'), at('store.boxes.swap', 'throw')]
 
 let service: TestService
@@ -28,9 +31,9 @@ const client: Client = createClient(
 )
 const boxes = '/v1/projects/faults/boxes'
 const data = '/v1/projects/faults/data'
-/** Ids of the two backups made beforehand; the second builds on the first. */
+/** Ids of the two backups made beforehand. The second builds on the first. */
 let made: [string, string]
-/** Content of the volume in each backup, by id, and its content now. */
+/** Content of the volume in each backup, by id, and its current content. */
 let held: Map<string, string>
 let now: string
 const act: Record<Action, () => Promise<Answer>> = {
@@ -110,11 +113,11 @@ describe('a step that fails', () => {
 
 /** Makes the snapshots and backups without which the action would skip the step. */
 async function prepare(action: Action): Promise<void> {
-  // Then the next restore makes one automatic snapshot too many.
+  // The next restore then makes one automatic snapshot too many.
   if (action === 'restoreOver') for (let round = 0; round < 3; round++) await restoreOver(made[0])
   if (action === 'restoreOver') await write('later\n')
   if (action !== 'retain') return
-  // Then the next backup builds on none of them.
+  // The next backup then builds on none of them.
   expect((await restoreOver(made[0])).status).toBe(200)
   now = 'first\n'
   await service.killAgent('SIGTERM')
@@ -175,7 +178,7 @@ function folder(): string {
 /** Checks that every listed backup restores to its content, and that the store holds no other backup. */
 async function expectWhole(): Promise<void> {
   let done: string[] = []
-  // A start resumes an unfinished deletion while it already serves.
+  // After a start, the agent serves requests while it resumes an unfinished deletion.
   await eventually(async () => {
     done = (await listed()).filter(({ status }) => status === 'done').map(({ id }) => id)
     return isDeepStrictEqual(

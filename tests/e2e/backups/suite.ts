@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { endOf } from '../../helpers/backups/lab.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of backups for any store; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of backups for any store. `client` holds the admin token of a service whose base is busybox. */
 export function defineBackupsSuite(client: Client): void {
   const boxes = '/v1/projects/baks/boxes'
   const data = '/v1/projects/baks/data'
@@ -105,7 +105,7 @@ export function defineBackupsSuite(client: Client): void {
 
       await shell('cd /db; sleep 1000 >/dev/null 2>&1 & echo $! >> /root/pid')
       const busy = await over(made[1], '?wait_seconds=2')
-      // On a busy machine the answer comes before the restore has given up.
+      // On a busy machine the response comes before the restore has given up.
       const { code } = busy.status === 202 ? (await endOf(client, busy.body.id)).body.error : busy.body
       expect(code).toBe('volume_busy')
       expect(await shell('cat /db/file')).toBe('one\nmine\n')

@@ -17,7 +17,7 @@ const client: Client = createClient(
 )
 const bases = '/v1/projects/faults/bases'
 
-// Sends half of its layer, and the rest once `rest` is called.
+// Sends half of its layer, and the rest once the test calls `rest`.
 const image = newImage()
 const layer = image.addLayer(tarOf([{ name: 'bin/sh' }, { name: 'large', body: Buffer.alloc(3_000_000, 'z') }]), 'tar')
 let rest: () => void = () => undefined
@@ -106,7 +106,7 @@ describe('a pull', () => {
     const answer = await client.post(`${bases}?wait_seconds=0`, body)
     expect([answer.status, answer.body.kind]).toEqual([202, 'base.import'])
     const path = String(answer.headers['operation-location'])
-    // The layer is half of the image, and downloading it half of the work.
+    // The layer is half of the image, and its download is half of the work.
     await eventually(async () => (await client.get(path)).body.progress > 0.2)
     expect((await client.get(path)).body).toMatchObject({ status: 'running', resource: `${bases}/base`, error: null })
     expect((await client.get(path)).body.progress).toBeLessThan(0.3)

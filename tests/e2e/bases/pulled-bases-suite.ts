@@ -6,8 +6,8 @@ import type { Answer, Client } from '../../helpers/front/client.ts'
 import { ownName } from '../../helpers/front/own-name.ts'
 
 /**
- * Defines the tests of bases pulled from a registry for any front; `client` holds the admin token of a service whose base is
- * busybox and whose settings name the registry.
+ * Defines the tests of bases pulled from a registry, for any front. `client` holds the admin token of a service whose base is busybox and
+ * whose settings name the registry.
  */
 export function definePulledBasesSuite(client: Client, registry: () => TestRegistry): void {
   const owner = ownName('pulls')

@@ -5,7 +5,7 @@ import { newImage } from '../../helpers/bases/image-archive.ts'
 import type { Answer, CallOptions, Client } from '../../helpers/front/client.ts'
 import { ownName } from '../../helpers/front/own-name.ts'
 
-/** Defines the tests of bases for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of bases for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineBasesSuite(client: Client): void {
   const owner = ownName('bases')
   const project = `/v1/projects/${owner}`
@@ -162,7 +162,7 @@ export function defineBasesSuite(client: Client): void {
   describe('a base of the tar of a root filesystem', () => {
     let root: Buffer = Buffer.alloc(0)
     const TAR = { 'content-type': 'application/x-tar' }
-    // serverless-offline takes a body of any other type for text.
+    // serverless-offline treats a body of any other type as text.
     const BYTES = { 'content-type': 'application/octet-stream' }
     const upload = (query: string, raw: Uint8Array, options: CallOptions = {}) =>
       client.call('POST', `${bases}?${query}`, { raw, headers: BYTES, ...options })

@@ -5,7 +5,7 @@ import { createClient } from '../../helpers/front/client.ts'
 import type { TestService } from '../../helpers/service.ts'
 import { INSTALL, INSTALL_MS } from './whole-debian-suite.ts'
 
-/** Defines the tests of programs of Debian that resolve the names of boxes by DNS, for a service with the Debian base. */
+/** Defines the tests of Debian programs that resolve box names by DNS, for a service with the Debian base. */
 export function testNamesOnDebian(started: () => TestService): void {
   describe('the names of boxes', () => {
     const client = createClient(
@@ -18,7 +18,7 @@ export function testNamesOnDebian(started: () => TestService): void {
       return body.stdout
     }
     const dig = (line: string): Promise<string> => run('proxy', `dig +noall +comments +answer ${line}`)
-    /** Returns the status and the records of a response, without what `dig` says of the query. */
+    /** Returns the status and the records of a response, without the question that `dig` repeats. */
     const answer = async (line: string): Promise<string[]> => {
       const lines = (await dig(line)).split('\n')
       const status = /status: (\w+)/.exec(lines.join())?.[1] ?? 'no response'

@@ -10,8 +10,8 @@ import { startService, type TestService } from '../../helpers/service.ts'
 /** Call by which a box joins the network. */
 const JOIN = runtimeOfTests() === 'kubernetes' ? 'network.admit' : 'network.join'
 /**
- * Steps at which the agent is killed, where an imagined host proves nothing: in the midst of work on the host, and where what it has
- * left is adopted or read from the disk. The kill matrix (tests/unit/kill-matrix) has all calls of all actions.
+ * Steps at which the test kills the agent where a simulated host would prove nothing. The agent is in the middle of work on the host, or
+ * the next start adopts leftovers or reads them from disk. The kill matrix (tests/unit/kill-matrix) covers all calls of all actions.
  */
 const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['create', at('runtime.start', 'during-10')],
@@ -107,7 +107,7 @@ describe('kill -9 of the agent', () => {
       return found.map(({ evidence }: { evidence: string }) => evidence)
     }
     await reboot(witness.id, at('runtime.start', 'throw', '1+'))
-    // Each further attempt makes the box pending for a moment, in which none of these tells of it.
+    // Each retry sets the box to pending for a moment, and none of these report it then.
     await untilSucceeds(async () => {
       const { status, state } = (await client.get(`${boxes}/witness`)).body
       expect(status).toBe('unknown')
@@ -141,7 +141,7 @@ describe('kill -9 of the agent', () => {
   })
 })
 
-/** Brings about the state that the action needs. */
+/** Creates the state that the action needs. */
 async function prepare(action: Action): Promise<void> {
   if (['attach', 'detach', 'resumeMounted'].includes(action)) await client.post(data, { name: 'vol', size_gb: 1 })
   if (action === 'create') return
@@ -164,12 +164,12 @@ async function act(action: Action): Promise<Answer> {
     resumeMounted: () => client.post(`${path}/resume`),
   }
   const answer = await call[action]()
-  // Lets the kill hit work that goes on after the answer as well.
+  // Lets the kill also hit work that continues after the response.
   await sleep(100)
   return answer
 }
 
-/** Checks that an answered 2xx holds; a refused action may have happened or not, but not in part. */
+/** Checks that a 2xx response holds. A refused action may have happened or not, but not in part. */
 async function holdAnswer(action: Action, answer: Answer, box: { status: string } | null): Promise<void> {
   if (answer.status >= 300) return
   const status = { create: 'running', stop: 'stopped', delete: null }[String(action)]
@@ -229,7 +229,7 @@ function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: st
   }
 }
 
-/** Ends the agent and a box, and starts an agent of the next boot, with a fault from its start on. */
+/** Kills the agent and a box, then starts an agent as after a reboot, with a fault armed from the start. */
 async function reboot(boxId: string, step: FaultStep | ''): Promise<void> {
   await service.killAgent()
   for (const pid of pidsOf(service, boxId)) process.kill(pid, 'SIGKILL')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of forks for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of forks for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineForksSuite(client: Client): void {
   const boxes = '/v1/projects/forks/boxes'
   const fork = (name: string, source: string, more: Record<string, unknown> = {}) =>

@@ -5,19 +5,19 @@ import type { Answer, Client } from '../../helpers/front/client.ts'
 const PROJECT = 'idle'
 const boxes = `/v1/projects/${PROJECT}/boxes`
 
-/** Makes a box that stops after a second without use. */
+/** Creates a box that stops after a second without use. */
 export async function createIdleBox(client: Client, name: string): Promise<void> {
   await client.post(boxes, { name })
   await client.put(`${boxes}/${name}`, { url_settings: { idle_stop_seconds: 1 }, termination_grace_period_seconds: 0 })
 }
 
-/** Defines the tests of idle stops for any front; `client` holds the admin token. */
+/** Defines the tests of idle stops for any front. `client` holds the admin token. */
 export function defineIdleSuite(client: Client): void {
   const box = async (name: string) => (await client.get(`${boxes}/${name}`)).body
   const stops = (name: string): Promise<Answer> =>
     client.until(`${boxes}/${name}`, ({ body }) => body.status === 'stopped')
   const lease = (name: string, body: unknown): Promise<Answer> => client.post(`${boxes}/${name}/lease`, body)
-  /** Checks that `names` keep running while a box without use is stopped twice. */
+  /** Checks that `names` keep running while an idle box stops twice. */
   const passWith = async (...names: string[]): Promise<void> => {
     for (let times = 0; times < 2; times++) {
       expect((await client.post(`${boxes}/control/resume`)).body.status).toBe('running')

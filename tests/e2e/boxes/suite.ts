@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { type Client, DEAF } from '../../helpers/front/client.ts'
 
-/** Defines the tests of boxes for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of boxes for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineBoxesSuite(client: Client): void {
   const boxes = '/v1/projects/life/boxes'
 
@@ -205,7 +205,7 @@ export function defineBoxesSuite(client: Client): void {
       const stopped = await client.post(`${boxes}/slow/stop?wait_seconds=1`)
       const operation = await client.get(`${String(stopped.headers['operation-location'])}?wait_seconds=20`)
       expect(operation.body.status).toBe('done')
-      // RFC 3339 with milliseconds in UTC: the texts sort as the times do.
+      // RFC 3339 with milliseconds in UTC, so text order is time order.
       const times: string[] = [operation.body.created_at, stopped.body.state.since, operation.body.ended_at]
       expect(times).toEqual([...times].sort())
       await client.delete(`${boxes}/slow`)

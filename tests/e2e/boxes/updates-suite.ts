@@ -3,7 +3,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 import { ownName } from '../../helpers/front/own-name.ts'
 
-/** Defines the tests of updates for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of updates for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineUpdatesSuite(client: Client): void {
   const boxes = '/v1/projects/updates/boxes'
   const put = (body: unknown, headers = {}, name = 'web'): Promise<Answer> =>
@@ -62,7 +62,7 @@ export function defineUpdatesSuite(client: Client): void {
       await put({ config: { cpus: 0.05 } })
       const slow = await spent()
       await put({ config: { cpus: 2 } })
-      // Repeated, since other work on the host may slow a run; with the small share none is fast.
+      // Retries, since other load on the host may slow a run down. With the small share no run is fast.
       await eventually(async () => (await spent()) < slow / 2)
     })
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../../helpers/front/client.ts'
 import type { TestService } from '../../helpers/service.ts'
 
-/** Defines the tests of what programs of Debian find in a box of 1 processor and 512 MB, for a service with the Debian base. */
+/** Defines the tests of Debian programs in a box of 1 CPU and 512 MB, for a service with the Debian base. */
 export function testWholeDebian(started: () => TestService): void {
   describe('a Debian box of 1 processor and 512 MB', () => {
     const client = createClient(
@@ -19,7 +19,7 @@ export function testWholeDebian(started: () => TestService): void {
     }
 
     beforeAll(async () => {
-      // Two processors install quicker.
+      // A second CPU speeds up the installation.
       const made = await client.post(BOXES, { name: 'debian', config: { cpus: 2, ram_mb: 1024 } })
       expect(made.status).toBe(201)
       await run(`apt-get -q update && ${INSTALL} ${PACKAGES.join(' ')}`)
@@ -106,10 +106,10 @@ export function testWholeDebian(started: () => TestService): void {
 
 const BOXES = '/v1/projects/whole/boxes'
 const PACKAGES = ['nodejs', 'openjdk-21-jre-headless', 'postgresql', 'sudo']
-/** Begins a command that installs packages. */
+/** Starts a command that installs packages. */
 export const INSTALL =
   'DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Options::=--force-unsafe-io install -y --no-install-recommends'
-/** How long that may take. */
+/** Time limit of an installation. */
 export const INSTALL_MS = 600_000
 const GO_PROGRAM = `package main
 

@@ -46,7 +46,7 @@ describe('an abort', () => {
       const opening = box.stream(['sleep', '774'], { noHup, signal: leaving.signal })
       setTimeout(() => leaving.abort(WHY), 5)
       await expect(opening).rejects.toBe(WHY)
-      // It may run for a moment, or never.
+      // The command may run for a moment, or never.
       await new Promise((resolve) => setTimeout(resolve, 500))
       await eventually(async () => !(await isRunning('sleep 774')))
     }
@@ -57,7 +57,7 @@ describe('an abort', () => {
     let id = ''
     const running = box.run(['sleep', '775'], { signal: leaving.signal, onStarted: (started) => (id = started) })
     running.catch(() => undefined)
-    // It runs before its client knows the id.
+    // The command starts before its client knows the id.
     await eventually(() => Promise.resolve(id !== ''))
     await abortOnce('sleep 775', leaving)
     await expect(running).rejects.toBe(WHY)

@@ -16,11 +16,11 @@ beforeAll(async () => {
   })
 })
 
-/** How each shell tells what it offers where Tab is pressed behind these words. */
+/** Prints what each shell offers when the user presses Tab after these words. */
 const SHELLS = {
   bash: (words) => `eval "$(boxyard completion bash)"; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
     "$(complete -p boxyard | sed 's/.* -F //; s/ .*//')"; printf '%s\n' "\${COMPREPLY[@]}"`,
-  // What offers words is there only while somebody types.
+  // The builtins that offer words exist only during interactive completion.
   zsh: (words) => `autoload -U compinit; compinit -D; eval "$(boxyard completion zsh)"
     compadd() { shift \${@[(i)--]}; print -l -- "$@" }; _files() { }
     words=(${quoted(words)}); CURRENT=${words.length}; $_comps[boxyard]`,

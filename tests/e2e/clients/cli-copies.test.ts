@@ -25,7 +25,7 @@ import { COPY_TABLE, type CopySide, expectedOf, tryCopies } from '../../helpers/
 import { useSharedService } from '../../helpers/own-service.ts'
 
 const cli = useCommandLine(useSharedService())
-/** A directory of each test. */
+/** Temporary directory of each test. */
 let here: string
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ describe('cp as docker cp', () => {
 
 describe('what is copied', () => {
   const run = (...args: string[]) => cli.run(args, { cwd: here })
-  /** A name that is not UTF-8, as its bytes. */
+  /** Returns the bytes of a path whose names are not UTF-8. */
   const place = (...names: string[]): Buffer =>
     Buffer.concat([Buffer.from(`${here}/`), Buffer.from(names.join('/'), 'latin1')])
   const namesIn = (path: string): string[] => readdirSync(join(here, path), { encoding: 'latin1' }).sort()

@@ -21,7 +21,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
 const cli = useCommandLine(useOwnService())
-/** A directory of each test. */
+/** Temporary directory of each test. */
 let here: string
 
 beforeAll(async () => {

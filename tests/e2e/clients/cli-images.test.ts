@@ -52,7 +52,7 @@ describe('on a terminal', () => {
   const operation = { id: 'opr_01m7yv0c5h8t2n4q6s8v0x2z4b', kind: 'base.import', error: null }
   const resource = '/v1/projects/demo/bases/told'
   const asked: string[] = []
-  // A service that takes its time.
+  // A slow service.
   const server = createServer((request, answer) => {
     const { method, url = '' } = request
     request.resume()

@@ -64,7 +64,7 @@ describe('what is loaded', () => {
     await cli.run(['-p', 'demo', 'exec', 'web', 'true'], { env })
     expect(kept().verbs).toBe('["ls","exec"]')
     expect(kept().bytes.length).toBeGreaterThan(first.bytes.length)
-    // Of another program of the same length; cut by a full disk; no code; a bit that a disk has changed.
+    // These copies are broken. They hold another program of the same length, a flipped bit, a part as on a full disk, zeros, or no code.
     const { path, bytes } = kept()
     const another = Buffer.from(bytes)
     another.write('#', bytes.indexOf('\n') + 1)
@@ -83,7 +83,7 @@ describe('what is loaded', () => {
       expect(await cli.run(['ls', '-o', 'name'], { env })).toMatchObject({ code: 0, stdout: 'web\n', stderr: '' })
       expect(kept().verbs).toBe('["ls"]')
     }
-    // Whole, it is read as it is.
+    // A whole copy is read and stays unchanged.
     const whole = kept().bytes
     await cli.run(['ls'], { env })
     expect(kept().bytes.equals(whole)).toBe(true)

@@ -10,7 +10,7 @@ beforeAll(async () => {
   expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
 })
 
-/** Runs a command that writes so many bytes to both streams, in lines of 16; returns its id. */
+/** Runs a command that writes this number of bytes to each stream, in lines of 16. Returns its id. */
 async function written(bytes: number): Promise<string> {
   const lines = bytes / 16
   const shell = `yes 123456789abcdef | head -n ${lines}; yes fedcba987654321 | head -n ${lines} >&2; echo last`

@@ -11,7 +11,7 @@ beforeAll(async () => {
   expect(await cli.run(['create', 'web'])).toMatchObject({ code: 0 })
 })
 
-/** What it says on stderr, where it answers on stdout as well. */
+/** Returns what a command prints to stderr when it also prints a result to stdout. */
 async function toldBy(...args: string[]): Promise<string> {
   return (await cli.run(args)).stderr
 }
@@ -266,7 +266,7 @@ test('a login to what speaks no TLS says so, in words that are not of OpenSSL', 
     1,
     `boxyard: https://${host} does not speak HTTPS. If it uses plain HTTP: boxyard login http://${host}\n`,
   ])
-  // No network is on the way to this machine.
+  // No network lies between the client and this machine.
   expect(await login(`127.0.0.1:${port}`)).toMatchObject({ code: 0 })
   expect(await login('ftp://boxes.example')).toMatchObject({
     code: 2,

@@ -24,7 +24,7 @@ async function printedBy(line: string): Promise<string> {
 }
 
 describe('a slow reader gets every byte', () => {
-  // It begins when all has been written that the pipe takes.
+  // Starts to read once the program has filled the pipe.
   const slowly = '(sleep 0.7; wc -c)'
 
   test.each([
@@ -73,7 +73,7 @@ describe('what cannot be written is said, and is no success', () => {
   })
 
   test('a disk that takes a part, and a file that is open to read alone', async () => {
-    // A limit of 100 KiB for files, whose signal is ignored, takes the first part of a write as a full disk does.
+    // A file size limit of 100 KiB with its signal ignored accepts the first part of a write, as a full disk does.
     const line = (program: string): string => `(trap '' XFSZ; ulimit -f 100; boxyard ${program} > part)`
     for (const program of ['openapi', 'cat web:/root/many', 'exec web cat /root/many']) {
       const { code, stderr } = await cli.runLine(line(program))
@@ -105,7 +105,7 @@ describe('a reader that leaves ends it quietly', () => {
     ['boxyard openapi', 0],
     ['boxyard cat web:/root/many', 0],
     ['boxyard logs web talker', 0],
-    // These have no end of their own.
+    // These never end on their own.
     ['boxyard logs web talker -f', 0],
     ['boxyard exec web yes', 0],
     ['boxyard exec web sh -c "yes >&2" 2>&1', 0],

@@ -5,9 +5,9 @@ import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
 const cli = useCommandLine(useOwnService())
-/** Nobody has logged in, and nothing says where the service is. */
+/** No login, and no setting that names the service. */
 const NOBODY = { BOXYARD_URL: '', BOXYARD_TOKEN: '', BOXYARD_PROJECT: '' }
-/** That of a shell of a box, which may ask the terminal where its cursor is. */
+/** Prompt of a shell in a box, which may ask the terminal for its cursor position. */
 const PROMPT = /# (\x1b\[6n)?$/
 
 beforeAll(async () => {

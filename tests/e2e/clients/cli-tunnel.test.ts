@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
-// As behind a tunnel to the front alone: nothing listens where tickets lead.
+// Simulates a tunnel that reaches only the front. Nothing listens at the data address.
 const cli = useCommandLine(useOwnService(async () => ({ settings: { BOXYARD_DATA_URL: 'http://127.0.0.1:9' } })))
 
 test('long files are copied by the front where the data address is not reached', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
   expect(await cli.run(['volume', 'create', 'db', '--tag', 'a=1', '--tag', 'b=2'])).toMatchObject({ code: 0 })
 })
 
-/** Updates a resource of which no key of a map may be lost, and returns it. */
+/** Runs an update and returns the resource. */
 async function after(...args: string[]): Promise<any> {
   const { code, stdout, stderr } = await cli.run([...args, '-o', 'json'])
   expect([code, stderr]).toEqual([0, ''])
@@ -85,7 +85,7 @@ test('tags that select are refused where they name none, before anything is sent
 })
 
 describe('what others change meanwhile', () => {
-  /** Passes requests on, answers with this entity tag, and makes a change of its own before each PUT until there were `changes`. */
+  /** Forwards requests, replaces the entity tag of each response, and makes a change of its own before each of the first `changes` PUTs. */
   async function withOthers(
     changes: number,
     run: (url: string) => Promise<void>,

@@ -11,7 +11,7 @@ beforeAll(async () => {
   expect(await run('create web')).toMatchObject({ code: 0 })
 })
 
-/** The fields of an answer for people, by name. */
+/** Returns the fields of a human-readable output, by name. */
 async function fieldsOf(line: string): Promise<Record<string, string>> {
   const { code, stdout } = await run(line)
   expect(code).toBe(0)
@@ -244,7 +244,7 @@ describe('rm', () => {
     await removing.until(/\[y\/N\] /)
     removing.type(typed)
     const { code } = await removing.ended
-    // Without what readline tells the terminal.
+    // Drops the control sequences that readline sends to the terminal.
     return [code, stripVTControlCharacters(removing.shown()).replaceAll('\r', '')]
   }
 

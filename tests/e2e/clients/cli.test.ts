@@ -164,7 +164,7 @@ describe('logins and contexts', () => {
     expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401])
     const { url, expires_at } = JSON.parse((await boxyard(['console-url', '-o', 'json'])).stdout)
     expect([url, Date.parse(expires_at) > Date.now()]).toEqual([expect.stringContaining('/sign-in#'), true])
-    // The data address has no pages.
+    // The data address serves no pages.
     const elsewhere = await boxyard(['console-url'], { env: { BOXYARD_URL: service.dataUrl, BOXYARD_TOKEN: 'x' } })
     expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('does not serve a web console') })
   })

@@ -17,7 +17,7 @@ import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
 const cli = useCommandLine(useSharedService())
-/** A home directory of whom copies, and what it holds that no copy may touch. */
+/** Home directory of the user who copies, with files that no copy may touch. */
 let home = ''
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('a box does not choose what a copy is called', () => {
       await inBox(`sed -i 's,^root:.*,root:x:0:0:root:${rootHome.replaceAll('\\', '\\\\')}:/bin/sh,' /etc/passwd`)
       try {
         for (const source of ['web:', 'web:~', 'web:.', 'web:./']) {
-          // The whole root of a box would take long.
+          // Copying the whole root of a box would take too long.
           if (rootHome === '/' || rootHome.endsWith('..')) break
           await copy(source, '.')
         }
@@ -71,7 +71,7 @@ describe('a box does not choose what a copy is called', () => {
     await copy('web:/srv/tree/deep/..', '.')
     await copy('web:/srv/tree/deep/../../tree/', 'named')
     await copy('web:/srv/tree/deep/.', '.')
-    // Nothing is written beside the directory, where the user may have no right to.
+    // Copies write nothing beside the target directory, where the user may lack permission.
     expect(readdirSync(home).sort()).toEqual(['.bashrc', '.ssh', 'a', 'named', 'tree'])
     expect(readFileSync(join(home, 'tree/deep/a'), 'utf8')).toBe('a\n')
     expect(readFileSync(join(home, 'named/deep/a'), 'utf8')).toBe('a\n')
@@ -139,7 +139,7 @@ describe('modes', () => {
 
 describe('what a box is called, holds or says does not command the terminal', () => {
   const name = 'a\x1b]0;pwned\x07\x7f\u009b2J\u202eb\nc'
-  // What is left are tabs, new lines, and characters that are shown.
+  // Only tabs, newlines and printable characters remain.
   const safe = /^[^\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/
 
   test('in each form of output', async () => {

@@ -18,7 +18,7 @@ import { useSshLab } from '../../helpers/clients/ssh-lab.ts'
 import { useSharedService } from '../../helpers/own-service.ts'
 
 const lab = useSshLab(useSharedService())
-/** Another deployment, which only writes down who came. */
+/** Another deployment, which only records the requests that it receives. */
 let other: { server: Server; url: string; seen: (string | undefined)[] } | null = null
 let checkout = ''
 
@@ -53,7 +53,7 @@ beforeEach(() => {
 
 afterAll(() => void other?.server.close())
 
-/** Runs the command line in the checkout, with the logins and nothing in the environment. */
+/** Runs the CLI in the checkout, with the logins and an empty environment. */
 async function boxyard(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return boxyardWith({}, ...args)
 }
@@ -239,7 +239,7 @@ describe('a host name of SSH', () => {
     expect([code, stderr]).toEqual([255, expect.stringContaining(`web.demo.boxyard is a box of ${lab.service().url}`)])
     expect(stderr).toContain('ssh web.demo.Other.boxyard')
     expect(other?.seen).toEqual([])
-    // By its whole name it is the user's choice, and so no other.
+    // The full name is the user's own choice of that deployment.
     await ssh({}, 'web.demo.Other.boxyard', 'true')
     expect(other?.seen[0]).toContain('Bearer token-of-other')
   })

@@ -36,7 +36,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 interface Forward {
   child: ChildProcess
-  /** The port of this machine that each pair listens at. */
+  /** Local port of each pair. */
   ports: number[]
   stderr(): string
 }

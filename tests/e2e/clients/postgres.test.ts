@@ -13,7 +13,7 @@ const BOX = '/v1/projects/demo/boxes/web'
 const PASSWORD = randomBytes(12).toString('hex')
 const ROWS = Array.from({ length: 10_000 }, (_, id) => `${id}\t${randomBytes(40).toString('base64')} \\\\ ü\n`).join('')
 
-/** Runs a command line in the box as the user of the database; returns what it prints. */
+/** Runs a command line in the box as the database user, and returns what it prints. */
 async function asOwner(line: string): Promise<string> {
   const { body } = await client.shell('demo', 'web', line, { user: 'postgres' })
   if (body.exit_code !== 0) throw new Error(`${line} failed: ${body.stderr}`)
@@ -34,13 +34,13 @@ beforeAll(async () => {
   expect((await client.shell('demo', 'web', made)).body.exit_code).toBe(0)
   const options = '--auth=scram-sha-256 --pwfile=/dev/stdin --locale=C --encoding=UTF8 --no-sync'
   await asOwner(`echo ${PASSWORD} | ${programs}/initdb -D /srv/db ${options}`)
-  // Without the interval, a server notices that a client has gone only when its query ends.
+  // Without the interval, a server notices that a client has disconnected only when its query ends.
   const settings = ['client_connection_check_interval=100ms', 'unix_socket_directories=', 'shared_buffers=16MB']
   const command = [`${programs}/postgres`, '-D', '/srv/db', ...settings.flatMap((setting) => ['-c', setting])]
   expect((await client.put(`${BOX}/services/db`, { command, user: 'postgres' })).status).toBeLessThan(300)
 })
 
-/** Starts `boxyard port-forward` or `ssh -L`, which ends with the lab; returns the port of this machine. */
+/** Starts `boxyard port-forward` or `ssh -L`, which ends with the lab. Returns the local port. */
 const DOORS: Record<string, () => Promise<number>> = {
   'boxyard port-forward': async () => {
     const child = lab.start(process.execPath, [lab.path('boxyard.cjs'), 'port-forward', 'web', '0:5432'])
@@ -61,12 +61,12 @@ const DOORS: Record<string, () => Promise<number>> = {
 describe.each(Object.keys(DOORS))('psql through %s', (door) => {
   let env: Record<string, string>
 
-  /** Arguments of psql: no file of settings, values alone, and failure at the first error. */
+  /** Arguments of psql: read no settings file, print only values, and stop at the first error. */
   const plain = (...more: string[]): string[] => ['-XAtq', '-v', 'ON_ERROR_STOP=1', ...more]
   const psql = (query: string, input = ''): Promise<Ran> => lab.run('psql', plain('-c', query), { input, env })
   const answer = async (query: string): Promise<string> => (await psql(query)).stdout.toString().trim()
 
-  /** Starts a psql that the server lists under a name, and that takes queries from its standard input. */
+  /** Starts a psql with an application name, which the server lists. It reads queries from stdin. */
   function session(name: string): ReturnType<typeof lab.start> {
     const child = lab.start('psql', plain(), { ...env, PGAPPNAME: name })
     child.stderr.resume()

@@ -26,13 +26,13 @@ function curl(url: string, ...more: string[]): Promise<Ran> {
   return lab.run('curl', ['-sS', '--noproxy', '', '--socks5-hostname', `127.0.0.1:${port}`, ...more, url])
 }
 
-/** Sends bytes at once and returns all that comes back, as hexadecimal digits. */
+/** Sends bytes at once and returns the whole reply in hexadecimal. */
 async function converse(bytes: readonly number[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const pieces: Buffer[] = []
   socket.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => undefined)
   socket.write(Uint8Array.from(bytes))
-  // What is no SOCKS5 is answered by a reset.
+  // The proxy resets a connection that does not speak SOCKS5.
   await new Promise((resolve) => socket.once('close', resolve))
   return Buffer.concat(pieces).toString('hex')
 }

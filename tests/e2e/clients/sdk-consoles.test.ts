@@ -12,7 +12,7 @@ test('a key that stops a flood in a console takes effect behind at most 2 MiB of
   const output = console[Symbol.asyncIterator]()
   const take = async (): Promise<Buffer> => Buffer.from((await output.next()).value?.bytes ?? [])
   await console.write(Buffer.from("sh -c 'echo $$ >/tmp/flood; exec seq 100000000'\n"))
-  // The system gives a connection larger buffers the more it carries.
+  // The kernel grows the buffers of a connection as it carries more data.
   for (let bytes = 0; bytes < 32 * 1024 ** 2; ) bytes += (await take()).length
   const written = async (): Promise<string> => (await box.run('grep wchar /proc/$(cat /tmp/flood)/io')).stdout
   expect(await untilSteady(written, 300)).toMatch(/wchar: \d{8}/)

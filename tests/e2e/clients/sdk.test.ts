@@ -86,7 +86,7 @@ describe('calls', () => {
 })
 
 describe('answers of a newer service', () => {
-  /** A client to which the answers are what `change` makes of those of the service. */
+  /** Returns a client that receives the responses of the service as `change` rewrites them. */
   function newer(change: (body: string) => string): Boxyard {
     return createBoxyard({
       url: service.url,
@@ -269,7 +269,7 @@ describe('behind a front that cannot stream', () => {
   test('what is too long for it is sent again by a ticket, as far as it can be read again', async () => {
     const piece = new Uint8Array(256 * 1024).fill(97)
     const stream = (): ReadableStream<Uint8Array> => ReadableStream.from(Array.from({ length: 8 }, () => piece))
-    // Each is a client that knows nothing of the front yet.
+    // Creates a client that has no state of the front yet.
     const fresh = (): BoxHandle => createBoxyard({ url: plain.url, token: service.adminToken }).box('sdk', 'web')
     for (const body of [stream, new Blob(Array.from({ length: 8 }, () => piece))]) {
       expect(await fresh().writeFile('/root/long', body)).toMatchObject({ size_bytes: 2_097_152 })

@@ -17,7 +17,7 @@ describe('in a box at its process limit, a command is refused with the reason', 
 
   beforeAll(async () => {
     const shell = 'while :; do sleep 7004 & done'
-    // The last sleep takes the place of the shell that starts them, so that the box stays full.
+    // The last sleep replaces the shell that starts the others, so the box stays full.
     const script = `trap '' HUP; (${shell}) 2>/dev/null; exec sleep 7004`
     filler = (await client.post(`${BOX}/exec?wait_seconds=0`, { shell: script, no_hup: true })).body.id
     await eventually(async () => (await client.get(`${BOX}/metrics`)).body.pids.current >= PIDS - 1)

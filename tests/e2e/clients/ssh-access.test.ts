@@ -11,7 +11,7 @@ const { client } = lab
 const HOST = 'web.demo.boxyard'
 const OURS = '.config/boxyard/ssh'
 
-/** Returns the name of the key of the one deployment that was reached. */
+/** Returns the name of the host key file of the only deployment reached so far. */
 function hostKeyName(): string {
   return readdirSync(lab.path(OURS, 'hosts'))[0] ?? ''
 }
@@ -134,7 +134,7 @@ describe('ports of the box', () => {
     for (const name of ['127.0.0.1', '[::1]', 'web', 'web.demo', HOST])
       expect([name, ...(await curl(`http://${name}:8000/`))]).toEqual([name, 0, 'hello\n'])
     expect(await curl('http://localhost:8000/', '--socks5')).toEqual([0, 'hello\n'])
-    // The front of this service listens at 127.0.0.1 of this machine, which is not the box's.
+    // The front of this service listens at 127.0.0.1 of this machine, not of the box.
     for (const target of ['example.com:8000', '192.0.2.1:8000', `127.0.0.1:${new URL(lab.service().url).port}`])
       expect([target, ...(await curl(`http://${target}/`))]).toEqual([target, 97, ''])
     child.kill()

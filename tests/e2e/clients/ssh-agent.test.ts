@@ -16,7 +16,7 @@ let place = ''
 let fingerprint = ''
 
 const inBox = async (line: string): Promise<string> => (await client.shell('demo', 'web', line)).body.stdout.trim()
-/** Runs ssh as somebody who has an agent with a key. */
+/** Runs ssh as a user with an agent that holds a key. */
 const ssh = (...args: string[]): Promise<Ran> => lab.ssh(args, { env: { SSH_AUTH_SOCK: `${place}/agent` } })
 const start = (...args: string[]) => lab.start('ssh', [...lab.config(), ...args], { SSH_AUTH_SOCK: `${place}/agent` })
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const ended = once(agent, 'exit')
   agent.kill()
-  // As it ends it removes its socket, at which a removal of the directory beside it would stop.
+  // The agent removes its socket as it exits. A concurrent removal of the directory would fail.
   await ended
   rmSync(place, { recursive: true, force: true })
 })

@@ -16,7 +16,7 @@ let port = 0
 beforeAll(async () => {
   port = await freePort()
   rmSync(lab.path('.ssh'), { recursive: true })
-  // OpenSSH looks for its configuration in the home of the password file, which is not this user's.
+  // OpenSSH looks for its configuration in the home directory of /etc/passwd, not in HOME.
   const programs = { ssh: '/usr/bin/ssh -F ~/.ssh/config', scp: '/usr/bin/scp -F ~/.ssh/config' }
   const words = { ...programs, boxyard: `'${process.execPath}' '${lab.path('boxyard.cjs')}'` }
   mkdirSync(lab.path('bin'))

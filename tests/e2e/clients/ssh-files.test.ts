@@ -68,7 +68,7 @@ describe('scp', () => {
 })
 
 describe('sftp', () => {
-  /** Runs a batch, which stops at its first error, from the home directory. */
+  /** Runs an sftp batch from the home directory. A batch stops at its first error. */
   function sftp(...lines: string[]): Promise<Ran> {
     return lab.run('sftp', [...lab.config(), '-b', '-', HOST], { input: `${lines.join('\n')}\n` })
   }

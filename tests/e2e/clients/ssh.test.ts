@@ -17,7 +17,7 @@ function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** Tells whether a command line runs in the box. */
+/** Returns whether a command line runs in the box. */
 async function isRunning(text: string): Promise<boolean> {
   return (await client.shell('demo', 'web', `ps -o args | grep -v grep | grep -q '${text}'`)).body.exit_code === 0
 }
@@ -51,7 +51,7 @@ describe('a command', () => {
     const line = 'i=0; while [ $i -lt 60 ]; do head -c 100000 /dev/zero; head -c 100000 /dev/zero >&2; i=$((i+1)); done'
     const child = lab.start('ssh', [...lab.config(), HOST, line])
     child.stdin.end()
-    // Nothing is read of either for as long as it takes until the command waits.
+    // Reads neither stream until both have data, so the command blocks.
     await eventually(() => child.stdout.readableLength > 0 && child.stderr.readableLength > 0)
     const { code, stdout, stderr } = await runToEnd(child)
     expect([code, stdout.length, stderr.length]).toEqual([0, 6_000_000, 6_000_000])
@@ -116,7 +116,7 @@ describe('a command', () => {
 })
 
 describe('a terminal', () => {
-  /** Runs a line of the shell in a terminal of this machine of 33 by 91. */
+  /** Runs a shell line in a local terminal of 33 by 91. */
   function inTerminal(line: string): ReturnType<typeof lab.start> {
     return lab.start('script', ['-qec', `stty rows 33 cols 91; ${line}`, '/dev/null'])
   }

@@ -34,7 +34,7 @@ afterAll(() => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** Runs doctor with settings alone, as one who has just installed it. */
+/** Runs doctor with only these settings, as right after installation. */
 function doctor(args: readonly string[], env: NodeJS.ProcessEnv, wrapper: readonly string[] = []): Promise<Answer> {
   const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(ROOT, TESTED_AGENT), 'doctor']
   const [program = '', ...rest] = [...wrapper, ...command, ...args]
@@ -49,7 +49,7 @@ async function checksOf(env: NodeJS.ProcessEnv, ...args: string[]): Promise<{ co
   return { code, checks: JSON.parse(output).checks }
 }
 
-/** Settings of a deployment that nothing else on this machine disturbs. */
+/** Returns settings of a deployment that shares nothing with others on this machine. */
 async function settingsOf(name: string): Promise<Record<string, string>> {
   const ports = ['', 'AGENT_', 'DATA_', 'METRICS_', 'EDGE_'].map(async (kind) => [
     `BOXYARD_${kind}PORT`,
@@ -59,7 +59,7 @@ async function settingsOf(name: string): Promise<Record<string, string>> {
   return { ...own, BOXYARD_BASE: 'busybox', BOXYARD_POOL_GB: '1', BOXYARD_DATA_DIR: join(scratch, name) }
 }
 
-/** Codes of all that is wrong, but for what this machine, and what runs beside this test, has of its own. */
+/** Returns the codes of failed checks, except those caused by this machine or by other tests on it. */
 function wrongIn(checks: readonly Check[]): (string | null)[] {
   const own = ['clock_unsynchronized', 'dns_silent', 'network']
   return checks
@@ -67,7 +67,7 @@ function wrongIn(checks: readonly Check[]): (string | null)[] {
     .map(({ code }) => code)
 }
 
-/** What the health report tells of the host's network, which tests beside this one may change. */
+/** Problems of the host's network, which tests that run at the same time may change. */
 const OF_HOST =
   /^(forward_dropped|forwarding_off|subnet_in_use|packet_filter_removed|(connections|neighbours)_used_up|no_nameserver): /
 
@@ -114,7 +114,7 @@ describe('before anything is started', () => {
   })
 
   test('without root it tells what it could not look at', async () => {
-    // A copy that any user may read, as of an installed program.
+    // Like an installed program, any user can read this copy.
     const copy = join(scratch, 'copy')
     mkdirSync(copy)
     chmodSync(scratch, 0o755)
@@ -173,7 +173,7 @@ describe('before anything is started', () => {
     const settings = await settingsOf('full')
     const directory = settings['BOXYARD_DATA_DIR'] ?? ''
     mkdirSync(directory, { mode: 0o700 })
-    // A mount namespace of its own, whose mounts end with it.
+    // Uses its own mount namespace, whose mounts end with it.
     const script = `mount -t tmpfs -o size=300m,mode=700 tmpfs ${directory} && head -c 290m /dev/zero >${directory}/pool.img && chmod 600 ${directory}/pool.img && exec "$@"`
     const { code, output } = await doctor(['--json'], settings, ['unshare', '--mount', 'sh', '-c', script, 'sh'])
     const { checks } = JSON.parse(output) as { checks: Check[] }

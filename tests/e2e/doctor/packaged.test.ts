@@ -20,7 +20,7 @@ interface Check {
   evidence: string
 }
 
-/** Runs doctor where /etc/boxyard/boxyard.conf has this text, and /var/lib/boxyard nothing, both for it alone. */
+/** Runs doctor in a mount namespace where /etc/boxyard/boxyard.conf has this text and /var/lib/boxyard is empty. */
 function doctorBeside(conf: string, env: NodeJS.ProcessEnv): Check[] {
   writeFileSync(join(scratch, 'conf'), conf)
   const setUp = [

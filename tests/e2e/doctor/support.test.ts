@@ -52,7 +52,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** Every secret of the deployment, by what it is. */
+/** Returns every secret of the deployment, by what it is. */
 async function secrets(): Promise<Record<string, string>> {
   const keys = (name: string): string => readFileSync(join(service.dataDir, 'keys', name), 'utf8')
   const minted = await client.post('/v1/tokens', { name: 'ci', projects: '*', permissions: ['read'] })
@@ -67,7 +67,7 @@ async function secrets(): Promise<Record<string, string>> {
   }
 }
 
-/** Runs `support` and returns its exit code, its output, and all that is in the archive. */
+/** Runs `support` and returns its exit code and output. */
 async function support(path: string, env: NodeJS.ProcessEnv) {
   const child = spawn(
     process.execPath,
@@ -90,7 +90,7 @@ test('the archive tells what is needed, and holds no secret of settings, files, 
   writeFileSync(join(certificates, 'site.pem'), PEM, { mode: 0o600 })
   writeFileSync(join(scratch, 's3.json'), JSON.stringify(S3), { mode: 0o600 })
   mkdirSync(join(service.dataDir, 'log'), { mode: 0o700 })
-  // The environment of a command is kept in no record, and written to no log.
+  // Neither records nor logs ever contain the environment of a command.
   const logged = Object.entries(known).filter(([what]) => what !== 'of a command')
   const lines = logged.flatMap(([what, secret]) => [
     JSON.stringify({ level: 'info', message: `${what}: ${secret}` }),

@@ -5,7 +5,7 @@ import { useOwnService } from '../../helpers/own-service.ts'
 
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/edge/boxes'
-/** Serves a page, and its environment with the request headers at /cgi-bin/told. */
+/** Serves a page, and its environment with the request headers at `/cgi-bin/told`. */
 const SERVE = `mkdir -p /www/cgi-bin
 printf '#!/bin/sh\\necho "Content-Type: text/plain"\\necho\\nenv\\n' > /www/cgi-bin/told
 chmod +x /www/cgi-bin/told
@@ -100,7 +100,7 @@ describe('a private URL', () => {
     }
     expect((await person.visit(url)).text).toBe('page\n')
     expect((await visit(url, { token })).text).toBe('page\n')
-    // The session and the grant outlast a restart as well.
+    // The session and the grant also survive a restart.
     await service().restart()
     expect((await person.visit(url)).text).toBe('page\n')
   })

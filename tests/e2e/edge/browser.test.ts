@@ -50,7 +50,7 @@ async function show(secret: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Waits until another page is there, by its own state: Playwright at times does not hear of `load` when the machine is busy. */
+/** Waits until another page has loaded, by its own state. On a busy machine Playwright sometimes misses `load`. */
 async function arriveAt(address: string): Promise<void> {
   await page.waitForURL(address, { waitUntil: 'commit' })
   await page.waitForFunction('document.readyState === "complete"')
@@ -119,12 +119,12 @@ test('no page of another origin shows the sign-in in a frame', async () => {
   await page.goto(publicUrl)
   await page.setContent(`<iframe src="${url}"></iframe>`, { waitUntil: 'commit' })
   await eventually(() => page.frames()[1]?.url().startsWith('chrome-error:') === true)
-  // Chromium logs it like any refusal of a policy.
+  // Chromium logs this like any other policy violation.
   await eventually(() => user.complaints.length > 0)
   expect(user.complaints.splice(0).join()).toContain("frame-ancestors 'none'")
 })
 
-/** At localhost over HTTP; elsewhere over HTTPS, where all hosts of boxes are of one site. */
+/** HTTP at localhost, and HTTPS at a domain where all box hosts are same-site. */
 const ways = [
   { way: 'HTTP', settings: null, refusal: 'Token missing' },
   { way: 'HTTPS', settings: encrypted, refusal: 'A page of another origin cannot do this in your session.' },
@@ -199,7 +199,7 @@ function encrypted(): Record<string, string> {
   return encryptDomain(service().dataDir, DOMAIN).settings
 }
 
-// Functions of pages: these run in the browser.
+// Functions that run in the browser.
 
 function hearEvents(): Promise<string[]> {
   return new Promise((resolve) => {

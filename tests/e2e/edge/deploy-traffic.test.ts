@@ -75,7 +75,7 @@ test.each([
   previewUrl = deployed.body.preview_url
   expect((await askUrl(previewUrl)).text).toBe('fork\n')
   await end()
-  // Between the end of its process and that of its route the preview answers 502.
+  // After the process ends, the preview answers 502 until its route is gone.
   await eventually(async () => (await askUrl(previewUrl, { token: service.adminToken })).status === 404)
   await client.post(`${page}/start`)
   await eventually(async () => (await client.get(page)).body.state === 'running')

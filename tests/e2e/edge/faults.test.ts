@@ -7,7 +7,7 @@ import { armStep, at, type FaultStep, hasDied, restartAgent } from '../../helper
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** Steps at which the agent is killed and the edge goes on. The kill matrix (tests/unit/kill-matrix) has all others. */
+/** Steps at which the test kills the agent while the edge keeps running. The kill matrix (tests/unit/kill-matrix) covers the others. */
 const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['open', at('edge.change', 'before')],
   ['visit', at('store.edgeGrants.put', 'after')],
@@ -66,7 +66,7 @@ describe('kill -9 of the agent', () => {
       await setAuth('token')
       await armStep(service, step)
       const doing = act[action]().catch(() => ({ status: 0 }))
-      // A visit may never come to its step.
+      // A visit may never reach its step.
       const isDead = await hasDied(service.agentPid, action === 'visit' ? 10_000 : undefined)
       await restartAgent(service, 'SIGKILL')
       const { status } = await doing

@@ -24,7 +24,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** A server that listens at one address alone, and answers what the page says. */
+/** Returns the command of a server that listens only at this address and serves this page. */
 function serve(at: string, page: string): string[] {
   const directory = `/srv/${page}`
   return [
@@ -71,7 +71,7 @@ describe('a server on the loopback of a box', () => {
     const other = await urlOf(`${boxes}/other`)
     await client.put(`${boxes}/other`, { port: 5173, url_settings: { auth: 'public' } })
     expect(await detailAt(other)).toBe('Nothing answers on port 5173 of this box.')
-    // What listens on the host's own loopback, such as the API.
+    // The port of a listener on the host's own loopback, here the API.
     const { port } = new URL(service.url)
     await client.put(`${boxes}/other`, { port: Number(port), url_settings: { auth: 'public' } })
     expect(await detailAt(other)).toBe(`Nothing answers on port ${port} of this box.`)
@@ -88,7 +88,7 @@ describe('a server on the loopback of a box', () => {
 })
 
 describe('a port of HTTP/2 without TLS', () => {
-  // A server of frames that never change: SETTINGS, its acknowledgement, and HEADERS of stream 1 with the status 200.
+  // This server sends fixed frames. They are SETTINGS, their acknowledgement, and HEADERS of stream 1 with the status 200.
   const settings = "printf '\\0\\0\\0\\4\\0\\0\\0\\0\\0\\0\\0\\0\\4\\1\\0\\0\\0\\0'"
   const script = `${settings}; sleep 0.1; printf '\\0\\0\\1\\1\\5\\0\\0\\0\\1\\210'; exec cat >/dev/null`
   const words = 'speaks only HTTP/2 without TLS (h2c)'

@@ -6,18 +6,18 @@ import { encryptDomain } from '../../helpers/edge/certificates.ts'
 import { makeSites, SITES, takeHeard } from '../../helpers/edge/sites.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
-// The hosts of boxes are one site: unlike at localhost, browsers send `SameSite` cookies between them.
+// The hosts of boxes are same-site. Unlike at localhost, browsers send `SameSite` cookies between them.
 const DOMAIN = 'boxes.corp.test'
 const { client, service } = useOwnService()
 
-/** What tests/fixtures/page-attacks.mjs can do. */
+/** Attacks that tests/fixtures/page-attacks.mjs implements. */
 const PAGE_ATTACKS = new URL('../../fixtures/page-attacks.mjs', import.meta.url).pathname
 const WAYS = [
   ...['script', 'picture', 'style', 'prefetch', 'frame', 'object', 'form in a frame', 'fetch', 'plain fetch'],
   ...['fetch with a header', 'fetch of a page', 'fetch without referrer', 'plain post', 'beacon', 'events', 'socket'],
   ...['worker', 'service worker'],
 ]
-/** Sets more cookies of the domain above than a request can carry, some for a path and in a partition, and of any name. */
+/** Sets more cookies of the parent domain than a request can carry, some of them with a path, a partition or an unusual name. */
 const STUFF = `for (let index = 0; index < 50; index++) {
   const [path, last] = [index % 10 === 0 ? '/deep/down' : '/', index % 3 === 0 ? '; Partitioned' : '']
   const domain = index % 2 ? '${DOMAIN}' : '${DOMAIN.split('.').slice(1).join('.')}'
@@ -37,7 +37,7 @@ const { newUser } = useBrowser(DOMAIN, { trust: () => trust })
 let user: BrowserUser
 let page: Page
 let token: { id: string; token: string }
-/** URLs of a private box, and of one of another tenant, whose pages attack it. */
+/** URLs of a private box, and of another tenant's box whose pages attack it. */
 let [url, attacker] = ['', '']
 
 beforeAll(async () => {
@@ -63,13 +63,13 @@ async function signIn(): Promise<void> {
   await page.waitForSelector('h1:text-is("GET /")')
 }
 
-/** Returns the targets that the private box was asked for, without those of the icons of pages. */
+/** Returns the targets that the private box received, without favicons. */
 async function heardTargets(): Promise<string[]> {
   const heard = await takeHeard(client, 'private')
   return [...heard.matchAll(/^\w+ (\S+)/gm)].map(([, path = '']) => path).filter((path) => path !== '/favicon.ico')
 }
 
-/** Lets the page attack a URL; resolves with what it learned. */
+/** Makes the page attack a URL. Resolves with what the page learned. */
 function attack(way: string, at: string): Promise<string> {
   return page.evaluate(`attacks[${JSON.stringify(way)}](${JSON.stringify(at)})`)
 }
@@ -105,7 +105,7 @@ describe('a page of another box, which is of the same site,', () => {
     expect(await takeHeard(client, 'private')).not.toContain('from-')
   })
 
-  // Caddy gives that answer; HAProxy cannot.
+  // Caddy returns this response, but HAProxy cannot.
   test.each(['', 'deep/down'])('makes requests too large by cookies, which the answer deletes: %s', async (path) => {
     const { headers, body } = cookiePage()
     await page.evaluate(STUFF)

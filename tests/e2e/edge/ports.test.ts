@@ -15,7 +15,7 @@ const client = createClient(
   () => service.adminToken,
 )
 
-/** What listens at each port of a box: a script for each client, whose input and output are the connection. */
+/** Listeners of a box by port. Each client gets its own script, whose input and output are the connection. */
 const SERVERS: Record<number, string> = {
   7001: 'exec cat',
   7002: `head -c ${64 * MIB} /dev/zero | tee /tmp/sent | sha256sum >/tmp/sent.sum; cat /tmp/sent`,
@@ -63,9 +63,9 @@ const sum = (bytes: Uint8Array): string => createHash('sha256').update(bytes).di
 const shell = async (line: string, box = 'it'): Promise<string> =>
   (await client.shell('ports', box, line)).body.stdout.trim()
 
-/** The sockets that the agent has in the network namespaces of boxes, and the namespaces themselves, as descriptors. */
+/** Counts the agent's descriptors, which include its sockets in the network namespaces of boxes and the namespaces themselves. */
 const descriptors = (): number => readdirSync(`/proc/${service.agentPid}/fd`).length
-/** Connections to ports that are open, as the metrics show. */
+/** Returns the number of open port connections, from the metrics. */
 async function openNow(): Promise<number> {
   const page = await (await fetch(service.metricsUrl)).text()
   return Number(/^boxyard_port_connections_open (\d+)/m.exec(page)?.[1])
@@ -94,7 +94,7 @@ describe('a port of a box over a WebSocket', () => {
   test('carries a hundred connections at once, and leaves none', async () => {
     const before = descriptors()
     const all: StreamClient[] = []
-    // Each is taken before the next comes: the program lets one wait.
+    // Opens one at a time, because the program's backlog is 1.
     for (let index = 0; index < 100; index++) {
       const one = await open(7001)
       all.push(one)
@@ -117,7 +117,7 @@ describe('a port of a box over a WebSocket', () => {
     for (const { socket } of slow) socket.pause()
     await untilSteady(async () => (await client.get(`${BOXES}/it/metrics`)).body.cpu.seconds, 300)
     const after = [service.agentPid, service.frontPid].map(residentMib)
-    // A busy machine collects garbage late; without a bound the program writes gigabytes, and never comes to rest.
+    // A busy machine collects garbage late. Without a limit the program would write gigabytes and never settle.
     for (const [index, mib] of after.entries()) expect(mib - (before[index] ?? 0)).toBeLessThan(320)
     for (const { socket } of slow) socket.terminate()
     await untilNoneOpen()
@@ -200,7 +200,7 @@ describe('a connection to a port', () => {
     const connection = await open(7001)
     connection.socket.send(Buffer.from('on'))
     await eventually(() => bytesOf(connection).toString() === 'on')
-    // Those of the program's side, in the state of an open connection; 7001 in hexadecimal.
+    // Sockets of the program's side in the state ESTABLISHED. 7001 is 1B59 in hexadecimal.
     const taken = (): Promise<string> =>
       shell("cat /proc/net/tcp /proc/net/tcp6 | grep -c ':1B59 [0-9A-F]*:[0-9A-F]* 01 '")
     expect(await taken()).not.toBe('0')

@@ -3,13 +3,13 @@ import { askUrl, type UrlAnswer } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of URLs for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of URLs for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineUrlsSuite(client: Client): void {
   const boxes = '/v1/projects/urls/boxes'
   const web = `${boxes}/web`
   let token: string
   let url: string
-  /** Returns the address of the edge with another host name. */
+  /** Returns the edge's address with another host name. */
   const at = (host: string): string => {
     const { port } = new URL(url)
     return `http://${host}:${port}/`

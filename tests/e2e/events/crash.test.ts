@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-/** Creates, stops and deletes boxes of a few names until `isOver`, whether or not requests succeed. */
+/** Creates, stops and deletes boxes of a few names until `isOver`. Failed requests are fine. */
 async function churn(worker: number, isOver: () => boolean): Promise<void> {
   for (let turn = 0; !isOver(); turn++) {
     const box = `${BOXES}/w${worker}-${turn % 3}`

@@ -4,14 +4,14 @@ import { expect, test } from '@jest/globals'
 import { useOwnService } from '../../helpers/own-service.ts'
 
 const { client, service } = useOwnService()
-// A busy machine answers the last of twelve reads within the 30 s that a front waits.
+// With this many rows, a busy machine still answers the last of twelve reads within the front's timeout of 30 s.
 const ROWS = 80_000
 const NONE = Array.from(
   { length: 64 },
   (_, index) => `none_${String.fromCharCode(97 + (index % 26), 97 + index / 26)}.*`,
 )
 
-/** Adds events of two projects in turns, as many as a week may bring. */
+/** Adds alternating events of two projects, as many as a week may bring. */
 function addEvents(): void {
   const database = new DatabaseSync(join(service().dataDir, 'boxyard.db'), { timeout: 5_000 })
   database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
@@ -40,7 +40,7 @@ test('who reads all events for types that there are none of holds up nobody', as
   const runs = async (): Promise<void> => {
     for (let i = 0; i < 3; i++) await note('exec', client.shell('calm', 'it', 'true'))
   }
-  // As long a read as each of the others, but of another token, which does not wait for them.
+  // This read is as long as each of the others, but its token does not wait for them.
   await Promise.all([note('calm', calm()), runs()])
   expect(answered.toSorted()).toEqual(['calm', 'exec', 'exec', 'exec'])
   await Promise.all(readers)

@@ -92,7 +92,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       terminal.type('yyp:s/hello/again/\n:w\n')
       await terminal.until(/written/)
       terminal.type(':q\n')
-      // Waits for the prompt: an exiting vim drops input typed ahead.
+      // Waits for the prompt, because an exiting vim drops input typed ahead.
       await terminal.until(/vim\.tiny[^\n]*\n~ #\s*$/)
       const read = await client.get(`${box}/files/read?path=/root/edited`)
       expect(read.text).toBe('hello from the editor\nagain from the editor\n')

@@ -16,7 +16,7 @@ test("output flooding after a command's end is bounded, and the agent stays quic
 })
 
 test('a fork bomb, a memory hog and a disk filler leave others and the service well', async () => {
-  // Another test file may have given the host a problem.
+  // Another test file may have caused problems on the host.
   const problems = async (): Promise<string[]> =>
     (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
   const before = await problems()

@@ -4,7 +4,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import type { Client } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
-/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made. */
+/** Defines the tests of bad input. Each input gets a clear error in the standard format and creates nothing. */
 export function defineInputSuite(client: Client): void {
   const runtime = runtimeOfTests()
   const boxes = '/v1/projects/input/boxes'
@@ -125,7 +125,7 @@ export function defineInputSuite(client: Client): void {
 
   describe('endpoints about the deployment', () => {
     test('health is measured, and brief without a token', async () => {
-      // The cluster may still be ending pods of boxes deleted a moment ago.
+      // The cluster may still be stopping pods of recently deleted boxes.
       await eventually(async () => isInAgreement((await client.get('/healthz')).body, runtime))
       const full = await client.get('/healthz')
       expect(full.status).toBe(200)

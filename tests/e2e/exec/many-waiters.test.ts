@@ -6,7 +6,7 @@ import { startService, type TestService } from '../../helpers/service.ts'
 
 const WAITERS = 32
 const BOX = '/v1/projects/loud/boxes/it'
-// Bytes that JSON writes as six characters each.
+// Bytes that JSON encodes as six characters each.
 const OUTPUT = "head -c 1048576 /dev/zero | tr '\\0' '\\1'"
 let service: TestService
 const sockets: Socket[] = []
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 function ask(target: string): void {
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(service.url).port) })
-  // Takes nothing of the answer.
+  // Reads nothing of the response.
   socket.on('error', () => undefined).pause()
   socket.write(`GET ${target} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${service.adminToken}\r\n\r\n`)
   sockets.push(socket)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually, untilSteady } from '../../helpers/eventually.ts'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of command records: running, ended and detached commands. */
+/** Defines the tests of command records, for running, ended and detached commands. */
 export function defineExecRecordsSuite(client: Client): void {
   const boxes = '/v1/projects/records/boxes'
   const box = `${boxes}/it`
@@ -11,7 +11,7 @@ export function defineExecRecordsSuite(client: Client): void {
   const begin = async (shell: string, more: Record<string, unknown> = {}): Promise<string> =>
     `${box}/exec/${(await exec(shell, more, '?wait_seconds=0')).body.id}`
   const end = async (path: string) => (await client.get(`${path}?wait_seconds=25`)).body
-  // A line that waits for a file of the box, and the opposite.
+  // `awaits` returns a line that waits for a file in the box, and `allow` creates it.
   const awaits = (name: string): string => `until [ -e /tmp/${name} ]; do sleep 0.02; done`
   const allow = (name: string) => exec(`touch /tmp/${name}`)
   const output = async (path: string, query: string) => (await client.get(`${path}/output?${query}`)).body
@@ -155,7 +155,7 @@ export function defineExecRecordsSuite(client: Client): void {
       await client.post(`${path}/signal`, { signal: 'SIGSTOP' })
       const { process: pid } = (await client.get(path)).body
       await eventually(async () => (await exec(`grep State /proc/${pid}/status`)).body.stdout.includes('T (stopped)'))
-      // What it wrote before may still be on its way.
+      // Earlier output may still be in transit.
       const again = await untilSteady(async () => (await output(path, 'max_bytes=1000000')).next_offset, 1000)
       expect(await output(path, `offset=${again}&wait_seconds=1`)).toMatchObject({ data: '', next_offset: again })
       await client.post(`${path}/signal`, { signal: 'SIGCONT' })

@@ -30,7 +30,7 @@ afterAll(async () => {
 /** Starts a detached command and returns its path. */
 async function hold(shell: string, more: Record<string, unknown> = {}, at = box): Promise<string> {
   const begun = await client.post(`${at}/exec`, { shell, no_hup: true, ...more })
-  // A quick one may have ended already.
+  // A short command may have ended already.
   expect(begun.status).toBe(begun.body.status === 'running' ? 202 : 200)
   return `${at}/exec/${begun.body.id}`
 }
@@ -61,7 +61,7 @@ function heldCgroups(): string[] {
     .filter((name) => name.startsWith('held-'))
 }
 
-/** Lists a directory; a missing one is empty. */
+/** Lists a directory. Returns nothing for a missing one. */
 function entriesOf(path: string): string[] {
   try {
     return readdirSync(path)
@@ -76,7 +76,7 @@ async function untilNoted(path: string): Promise<void> {
   await untilTrue(() => readdirSync(execs).some((id) => existsSync(join(execs, id, `${idOf(path)}.exit`))))
 }
 
-/** Ends the `sleep` at which a command waits, with or without an agent, so that it goes on. */
+/** Kills the `sleep` that a command waits for, with or without an agent, so that the command continues. */
 async function wake(seconds: number): Promise<void> {
   await untilTrue(() => {
     const pid = pidsOf(service, boxId).find((each) => readText(`/proc/${each}/cmdline`) === `sleep\0${seconds}\0`)
@@ -86,7 +86,7 @@ async function wake(seconds: number): Promise<void> {
   })
 }
 
-/** Waits by arguments: a zombie that init has not reaped yet shows none. */
+/** Matches arguments, because a zombie that init has not reaped yet has none. */
 async function untilNoSleep(): Promise<void> {
   await untilTrue(async () => (await client.shell('held', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code === 1)
 }
@@ -113,7 +113,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
   test('a command that ends or times out without an agent is recorded by the next', async () => {
     const [ended, late] = [
       await hold('echo in time; sleep 702; exit 9'),
-      // Not over before the agent is gone, which would record it.
+      // Must outlive the agent, which would otherwise record the timeout.
       await hold('sleep 600', { timeout_seconds: 5 }),
     ]
     await service.killAgent(signal)
@@ -280,7 +280,7 @@ describe('the shim', () => {
     await end(path)
     const { id } = (await client.get(`${boxes}/brief`)).body
     const directory = join(service.dataDir, 'execs', id)
-    // An empty output file is deleted once the end is recorded.
+    // The agent deletes an empty output file once it has recorded the end.
     await untilTrue(() => readdirSync(directory).length === 1)
     expect(readdirSync(directory)).toEqual([`${idOf(path)}.stdout`])
     await client.delete(`${boxes}/brief`)

@@ -162,7 +162,7 @@ test('a slow upload is not written to a volume that has moved meanwhile', async 
   expect((await client.shell('restarts', 'other', 'ls /mnt/disk')).body.stdout).toBe('')
 })
 
-/** Tells whether a process has an unnamed file open, as the agent has for an upload before it is whole. */
+/** Returns whether a process has an unnamed file open, as the agent does during an upload. */
 function hasUnnamedFile(pid: number): boolean {
   return readdirSync(`/proc/${pid}/fd`).some((fd) => {
     try {

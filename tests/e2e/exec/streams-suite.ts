@@ -5,7 +5,7 @@ import { openStream, refusedStream, type StreamClient } from '../../helpers/exec
 import type { Client } from '../../helpers/front/client.ts'
 import { createKubeExecClient, type KubeTerminal } from '../../helpers/pods/kube-exec-client.ts'
 
-/** Defines the tests of commands over WebSockets, at a front that carries them. */
+/** Defines the tests of commands over WebSockets, at a front that supports them. */
 export function defineStreamsSuite(client: Client, front: { url(): string; token(): string }): void {
   const box = '/v1/projects/streams/boxes/it'
   const at = { project: 'streams', box: 'it' }
@@ -68,7 +68,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
           stdin.write('test -t 0 && echo is-a-$((40+2))\n')
           await see('is-a-42')
           terminal.resize(132, 43)
-          // A resize is sent apart from the input and may arrive later.
+          // The client sends a resize separately from the input, so it may arrive later.
           while (!screen.includes('43 132')) {
             stdin.write('stty size\n')
             await sleep(100)

@@ -117,7 +117,7 @@ export function defineExecSuite(client: Client): void {
 
     test('background processes of a command do not delay its answer', async () => {
       const run = await exec({ shell: 'sleep 600 & echo started' })
-      // An answer to a command that still ran would be 202.
+      // The status would be 202 if the command still ran.
       expect([run.status, run.body.status, run.body.stdout]).toEqual([200, 'exited', 'started\n'])
     })
 

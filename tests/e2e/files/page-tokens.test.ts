@@ -9,9 +9,9 @@ const LISTS = {
   diffBoxSnapshot: `${BOX}/snapshots/first/diff?to=live`,
 }
 const NAME = 'n'.repeat(255)
-/** 64 names of nearly 16 KiB together, as many levels as a list goes down. */
+/** 64 names of nearly 16 KiB in total, which is the maximum depth of a list. */
 const DEEP = [...Array.from({ length: 63 }, () => NAME), 'last']
-/** Makes it by moves, as no path that a program gives may be longer than 4,095 bytes. */
+/** Builds the path by moves, because a program can pass at most 4,095 bytes of path. */
 const MAKE_DEEP = `set -e
 names=$(i=0; while [ $i -lt 14 ]; do printf ${NAME}/; i=$((i+1)); done)
 mkdir -p /t0/${NAME}/${NAME}/${NAME}/last

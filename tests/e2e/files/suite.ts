@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { extract } from 'tar-stream'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of files for boxes that run and boxes that are stopped. */
+/** Defines the tests of files, for running and stopped boxes. */
 export function defineFilesSuite(client: Client): void {
   const boxes = '/v1/projects/files/boxes'
   const files = (box: string, what: string, path?: string): string =>

@@ -75,7 +75,7 @@ describe('a step that fails', () => {
     const { body: box } = await client.get(`${boxes}/taker`)
     expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
-    // The limits are set back one after the other.
+    // The agent restores one limit after the other.
     const recorded = { ramMb: box.config.ram_mb, cpus: box.config.cpus }
     await untilTrue(() => isDeepStrictEqual(limitsInForce(service, box.id), recorded))
     await client.delete(`${boxes}/taker`)

@@ -29,7 +29,7 @@ test('a box has points of the minutes in which it ran, which an agent that is ki
   await client.post(boxes, { name: 'busy', config: { cpus: 0.5, ram_mb: 64 } })
   await client.shell('history', 'busy', 'while :; do :; done', { no_hup: true })
   expect(await pointsOf('busy')).toEqual([])
-  // Two looks, at the next full minutes.
+  // Needs two samples, at the next full minutes.
   const [point] = await untilSucceeds(async () => {
     const points = await pointsOf('busy')
     expect(points).toHaveLength(1)

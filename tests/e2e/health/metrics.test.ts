@@ -176,7 +176,7 @@ test('with BOXYARD_METRICS_PORT=off nothing listens', async () => {
   expect((await client.get('/healthz')).status).toBe(200)
 })
 
-/** Checks that a request without a token and one to a port without a listener came between. */
+/** Checks that, between the two pages, one request came without a token and one for a port without a listener. */
 function expectEdgeFigures(before: string, after: string): void {
   const growth = (series: string): number => (figureOf(after, series) ?? 0) - (figureOf(before, series) ?? 0)
   for (const series of ['requests_total{status="4xx"}', 'requests_total{status="5xx"}', 'connections_total'])

@@ -24,7 +24,7 @@ afterAll(() => service.close())
 test('the API answers, and boxes start, while the edge still starts; the agent is ready after it', async () => {
   await client.post('/v1/projects/order/boxes', { name: 'kept', config: { ram_mb: 64 } })
   await service.killAgent('SIGTERM')
-  // As a boot: nothing runs.
+  // Simulates a boot, where nothing runs.
   await service.runAgentMode('down')
   rmSync(go())
   let isReady = false

@@ -8,7 +8,7 @@ import { createClient } from '../../helpers/front/client.ts'
 import { converse } from '../../helpers/front/http-server.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-// Every listener of a deployment, by every operation and by what is no request of any: what all answers have in common.
+// Sends every operation and invalid requests to every listener of a deployment, and checks what all responses have in common.
 const directory = mkdtempSync(join(tmpdir(), 'every-answer-'))
 let service: TestService
 let edgePort = ''
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Where something listens, by what it is. */
+/** URLs of the listeners, by name. */
 const LISTENERS = {
   front: () => service.url,
   data: () => service.dataUrl,
@@ -58,7 +58,7 @@ interface Got {
   text: string
 }
 
-/** Sends a request whose path and `Host` go out as they are; an upgrade is an answer as well. */
+/** Sends a request with `path` and `Host` unchanged. An upgrade counts as a response. */
 function ask(listener: Listener, path: string, { method = 'GET', headers = {}, body }: Given = {}): Promise<Got> {
   const { hostname: host, port } = new URL(LISTENERS[listener]())
   return new Promise((resolve, reject) => {
@@ -86,7 +86,7 @@ function ask(listener: Listener, path: string, { method = 'GET', headers = {}, b
 
 const isTold = ({ headers }: Got): boolean => headers['x-content-type-options'] === 'nosniff'
 const bearer = (): Record<string, string> => ({ authorization: `Bearer ${service.adminToken}` })
-/** Paths of all operations, of things that are not there. */
+/** Paths of all operations, with names of resources that do not exist. */
 const paths = OPERATIONS.map(({ id, method, path }) => ({ id, method, path: path.replaceAll(/\{\w+\}/g, 'none') }))
 
 describe('nosniff', () => {

@@ -15,7 +15,7 @@ import { freePort } from '../../helpers/service.ts'
 const PAGE = 'docs/how-to/https-and-domain.md'
 const PART = 'Recipe: one proxy for everything'
 const API = 'api.example.org'
-/** Where a reader's names lead, at the ports of the page. */
+/** Address of the page's host names here, with the ports of the page. */
 const HOST = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 let port: number
 let proxy: ChildProcess | null = null
@@ -40,7 +40,7 @@ const reader = new PageReader({
   env: () => ({ ...FROM_LOGIN, CURL_CA_BUNDLE: path('ca.pem'), NODE_EXTRA_CA_CERTS: path('ca.pem') }),
   perform: (command) => (command === 'systemctl restart haproxy boxyard-agent boxyard-front' ? startProxy() : null),
 })
-/** The login of the page counts. */
+/** Unsets the variables, so that the page's own login applies. */
 const FROM_LOGIN = { BOXYARD_URL: '', BOXYARD_TOKEN: '' }
 
 /** Returns the command that the package installs as /usr/bin/boxyard, with the settings of this service. */
@@ -70,7 +70,7 @@ test('the documented proxy serves the API by HTTPS, and tells it who asks', asyn
   await makeSites(client, { page: 'public' })
   const authorization = `Bearer ${service().adminToken}`
   expect(await askTls(place(), API, { path: '/v1/me', headers: { authorization } })).toMatchObject({ status: 200 })
-  // The front answers this without a token at known names only, and the proxy passes the name on.
+  // Without a token, the front answers this only at known host names. The proxy forwards the name.
   expect(await askTls(place(), API, { path: '/version' })).toMatchObject({ status: 200 })
   expect((await openTls(place(), API, ['h2'])).end().alpnProtocol).toBe('h2')
 })
@@ -109,7 +109,7 @@ function documentedSettings(): Record<string, string> {
   return settings
 }
 
-/** The page's configuration, with the ports and paths of this test. */
+/** Returns the page's proxy configuration, with the ports and paths of this test. */
 async function documentedProxy(pem: string): Promise<string> {
   const { environment } = service()
   const ports: [string, string | undefined][] = [

@@ -15,7 +15,7 @@ const crowd: CrowdMember[] = []
 
 beforeAll(async () => {
   service = await startService({ settings: { BOXYARD_CONNECTIONS_MAX: '100' } })
-  // Less than a third of what the crowds open.
+  // Less than a third of the connections that the crowds open.
   await runOk('prlimit', [`--pid=${service.agentPid}`, '--nofile=700:'])
   await client.post('/v1/projects/quiet/boxes', { name: 'it' })
 })

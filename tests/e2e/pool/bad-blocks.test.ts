@@ -23,14 +23,14 @@ beforeAll(async () => {
   }
   await shell('echo first > /vol/file; echo first > /packed/file')
   whole = await client.post(`${data}/vol/backups`)
-  // Split in two, as the shell line itself is on the disk too and must not match the mark.
+  // Splits the mark in two. The disk also holds the shell line, which must not match.
   const put = (what: string, file: string, [before, after]: [number, number]): string =>
     `(${noise(before)}; printf '${mark(what)}%s' here; ${noise(after)}) > ${file}`
   await shell(put('small', '/root/small', [16, 16]))
   await shell(put('start', '/root/start', [8, 1000]))
   await shell(put('end', '/root/end', [4000, 8]))
   await shell(put('volume', '/vol/bad', [100, 100]))
-  // Most of it is compressed, so the mark lies on the disk within compressed data.
+  // btrfs compresses most of this file, so the mark lies within compressed data on disk.
   await shell(`(${noise(8)}; printf '${mark('packed')}%s' here; head -c 100k /dev/zero) > /packed/bad; sync`)
   await client.post(`${boxes}/box/snapshots`, { name: 'past', include_data: true })
   await service.killAgent('SIGTERM')

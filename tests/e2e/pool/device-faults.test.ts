@@ -11,7 +11,7 @@ import { cutDevice, isCut, mendDevice } from '../../helpers/pool/failing-device.
 import { startService, type TestService } from '../../helpers/service.ts'
 import type { PortCall } from '../../helpers/tapped-calls.ts'
 
-/** Steps before which the disk of the pool fails for good; each is a call from the core to a port. */
+/** Steps before which the pool's disk fails permanently. Each is a call from the core to a port. */
 const STEPS = {
   create: cuts('store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start'),
   fork: cuts('filesystem.snapshot', 'store.boxes.insert'),
@@ -111,7 +111,7 @@ describe('a disk that fails', () => {
     const readOnly = health.problems.find(({ code }: { code: string }) => code === 'pool_read_only')
     expect(readOnly.remedy).toMatch(/npm run down/)
     expect(health.problems).toContainEqual(expect.objectContaining({ code: 'storage_errors' }))
-    // Processes still read what the page cache holds.
+    // Processes can still read the page cache.
     expect(await shell('cat /vol/file')).toBe('later\n')
     expect((await client.get(boxes)).body.boxes.map(({ status }: { status: string }) => status)).toEqual(['running'])
     expect((await client.delete(`${data}/spare`)).status).toBe(204)
@@ -144,7 +144,7 @@ describe('a disk that fails', () => {
   })
 })
 
-/** Stops all boxes and starts the agent again, as the remedy tells. */
+/** Stops all boxes and restarts the agent, as the remedy says. */
 async function openAnew(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await service.killAgent(signal)
   await service.runAgentMode('down')

@@ -19,7 +19,7 @@ afterAll(async () => {
   await service.close()
 })
 
-// dd stops at the first refused write and names its cause; busybox' head reads its input to the end.
+// dd stops at the first failed write and prints its cause, but busybox' head reads its input to the end.
 const fillDisk = 'dd if=/dev/urandom of=/root/fill bs=1M count=1000'
 // Keeps writing until the box is gone.
 const keepFilling = 'while :; do dd if=/dev/urandom bs=64k count=16 >> /root/fill; done 2> /dev/null'

@@ -13,7 +13,7 @@ const client = createClient(
 const project = '/v1/projects/full'
 const [boxes, data] = [`${project}/boxes`, `${project}/data`]
 const octets = { 'content-type': 'application/octet-stream' }
-/** Requests to a full pool, each with the path of what it makes. */
+/** Requests to a full pool, each with the path of the resource that it creates. */
 const acts: [what: string, where: string, act: () => Promise<Answer>][] = [
   ['fork', `${boxes}/fork`, () => client.post(boxes, { name: 'fork', fork: 'box' })],
   ['snapshot', `${boxes}/box/snapshots/new`, () => client.post(`${boxes}/box/snapshots`, dataSnapshot)],
@@ -65,7 +65,7 @@ test('a pool without room for data or names does each request whole or refuses i
   await client.delete(`${boxes}/box/snapshots/new`)
   await client.post(`${data}/filler/detach`, { box: 'box' })
   expect((await client.delete(`${data}/filler`)).status).toBe(204)
-  // btrfs gives space back some time after a delete.
+  // btrfs releases space some time after a delete.
   await eventually(async () => (await client.call('PUT', `${boxes}/box/files/write?path=/f`, largeFile)).status < 300)
   for (const path of [`${boxes}/fork`, `${project}/bases/new`, `${data}/new`, `${data}/again`])
     await client.delete(path)

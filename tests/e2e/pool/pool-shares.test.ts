@@ -26,7 +26,7 @@ const shell = async (project: string, line: string): Promise<string> => {
   const { body } = await client.shell(project, 'box', line)
   return body.stdout + body.stderr
 }
-/** Fills the pool with what cannot be compressed; at most 2 GB. */
+/** Fills the pool with at most 2 GB of incompressible data. */
 const FILL =
   'i=0; while [ $i -lt 100 ] && dd if=/dev/urandom of=/root/data-$i bs=1M count=20 2>/dev/shm/why; do i=$((i+1)); done; cat /dev/shm/why'
 
@@ -36,7 +36,7 @@ test('a project that fills the pool is stopped before the others are, in data an
   expect(await shell('hog', `i=0; while [ $i -lt 90000 ] && >/root/${name}$i; do i=$((i+1)); done`)).toMatch(
     /Disk quota exceeded/,
   )
-  // The others create, write and copy; 40 MB are a fifth of what is kept for them.
+  // The other projects still create, write and copy. 40 MB are a fifth of the space reserved for them.
   expect(await shell('small', 'dd if=/dev/urandom of=/root/data bs=1M count=40 2>&1 && sync && echo done')).toMatch(
     /done$/m,
   )

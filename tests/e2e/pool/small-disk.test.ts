@@ -54,7 +54,7 @@ test('a pool on a nearly full disk is reported, takes no writes of the agent, an
     const { status, body } = await act()
     expect([what, status, body.code]).toEqual([what, 507, 'storage_full'])
   }
-  // The subvolume stays until later: to delete is to write.
+  // The subvolume stays until later, because a delete needs to write.
   expect((await client.delete(`${data}/vol/snapshots/good`)).status).toBe(204)
   expect(await codes()).not.toContain('pool_read_only')
   expect(await shell('cat /vol/file')).toBe('good\n')
@@ -95,7 +95,7 @@ test('once the disk has room the image allocates all its blocks, and health is g
 
 async function codes(): Promise<string[]> {
   const all: string[] = (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
-  // The count lasts until a scrub, if it reached the disk before that was full.
+  // The error count remains until a scrub if btrfs wrote it to disk in time.
   return all.filter((code) => code !== 'storage_errors')
 }
 

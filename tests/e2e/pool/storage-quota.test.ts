@@ -7,7 +7,7 @@ import { startService, type TestService } from '../../helpers/service.ts'
 
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
-/** The quota of each project under test: 307 MiB. */
+/** Quota of each project under test (307 MiB). */
 const QUOTA_GB = 0.3
 const CONFIG = { ram_mb: 64, storage_gb: 0.25 }
 
@@ -19,7 +19,7 @@ const client = createClient(
 const at = (project: string, path: string): string => `/v1/projects/${project}/${path}`
 const told = ({ status, body }: Answer): [number, string] => [status, body.code]
 
-/** Makes a project with that quota and a running box `box`. */
+/** Creates a project with that quota and a running box `box`. */
 async function begin(project: string): Promise<void> {
   await client.put(at(project, 'quota'), { allowed: { storage_gb: QUOTA_GB } })
   await box(project, 'box')
@@ -30,7 +30,7 @@ async function box(project: string, name: string): Promise<void> {
   expect([made.status, made.body.detail]).toEqual([201, undefined])
 }
 
-/** Writes a new file that cannot be compressed; returns what the box said. */
+/** Writes a new incompressible file. Returns the output of the box. */
 async function write(project: string, mib: number, name = 'box'): Promise<string> {
   const line = `dd if=/dev/urandom of=/root/$(date +%s%N) bs=1M count=${mib} 2>&1; sync`
   return (await client.shell(project, name, line)).body.stdout
@@ -80,7 +80,7 @@ describe('the quota of a project', () => {
       ['boxes/box/snapshots', { name: 'more' }],
     ] as const)
       expect(told(await client.post(at('bases', path), body))).toEqual([403, 'quota_exceeded'])
-    // Reads, deletes and running boxes go on.
+    // Reads, deletes and running boxes still work.
     expect((await client.shell('bases', 'box', 'rm -f /root/*; echo went on')).body.stdout).toBe('went on\n')
     await client.delete(at('bases', 'bases/one'))
     await eventually(async () => !(await write('bases', 20)).includes('quota'))

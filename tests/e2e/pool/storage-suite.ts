@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of the storage report for any front; `client` as for the other suites. */
+/** Defines the tests of the storage report for any front, with `client` as for the other suites. */
 export function defineStorageSuite(client: Client): void {
   const boxes = '/v1/projects/space/boxes'
   const data = '/v1/projects/space/data'

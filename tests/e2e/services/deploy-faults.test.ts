@@ -6,7 +6,7 @@ import { armStep, at, type FaultStep, restartAgent } from '../../helpers/fault-s
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** Steps at which the agent is killed: in the midst of a start. The kill matrix (tests/unit/kill-matrix) has all others. */
+/** Steps at which the test kills the agent, all in the middle of a start. The kill matrix (tests/unit/kill-matrix) covers the others. */
 const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['deploy', at('runtime.execDetached', 'during-15')],
   ['fork', at('runtime.start', 'during-8')],
@@ -37,7 +37,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** True once the new version is there as a preview. */
+/** Returns true once the new version exists as a preview. */
 async function isDeployed(): Promise<boolean> {
   const { preview } = (await client.get(app)).body
   return preview?.spec.command.at(-1) === `exec sleep ${two}`
@@ -72,7 +72,7 @@ describe('kill -9 of the agent', () => {
       await restartAgent(service, 'SIGKILL')
       await untilAgreed()
       if (status < 300) expect(await isDeployed()).toBe(true)
-      // A repeated request completes an action that was cut off before it was recorded.
+      // A repeated request completes an action that was interrupted before the agent recorded it.
       if (!(await isDeployed())) await act[action]()
       await eventually(isDeployed)
       await untilAgreed()

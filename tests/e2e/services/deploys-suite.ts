@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of deploys for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of deploys for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineDeploysSuite(client: Client): void {
   const boxes = '/v1/projects/deploys/boxes'
   const services = `${boxes}/host/services`
@@ -151,7 +151,7 @@ export function defineDeploysSuite(client: Client): void {
       const { previous } = (await act('promote')).body
       expect(previous.port).toBe(49152)
       await eventually(async () => (await shell(`kill -0 ${first.pid} 2>/dev/null || echo gone`)) === 'gone\n')
-      // Its port is free once the agent has seen its end.
+      // The port is free once the agent has noticed that the process ended.
       await eventually(async () => (await act('deploy', {})).body.preview.port === 8080)
       expect((await get()).preview.state).toBe('running')
     })

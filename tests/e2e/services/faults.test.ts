@@ -9,7 +9,7 @@ import { type Answer, type Client, createClient } from '../../helpers/front/clie
 import { readText } from '../../helpers/leftovers.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** Steps at which the agent is killed: in the midst of a start by the shim. The kill matrix (tests/unit/kill-matrix) has all others. */
+/** Steps at which the test kills the agent, all while the shim starts. The kill matrix (tests/unit/kill-matrix) covers the others. */
 const STEPS = [at('runtime.execDetached', 'during-5'), at('runtime.execDetached', 'during-40')]
 
 let service: TestService
@@ -47,7 +47,7 @@ async function untilAgreed(): Promise<void> {
   })
 }
 
-/** Returns the process of the service on the host, once its shell has become `sleep`. */
+/** Returns the service's process on the host, once its shell has become `sleep`. */
 async function hostPid(): Promise<number> {
   const { id } = (await client.get(`${boxes}/host`)).body
   let found: number | undefined
@@ -75,7 +75,7 @@ describe('kill -9 of the agent', () => {
     await restartAgent(service, 'SIGKILL')
     await untilAgreed()
     if (status < 300) expect((await client.get(app)).body.state).toBe('running')
-    // A repeated request succeeds, wherever the first was cut off.
+    // A repeated request succeeds, wherever the kill interrupted the first.
     await put()
     await untilAgreed()
     await client.delete(app)

@@ -33,7 +33,7 @@ const call = async (method: string, path: string, body?: unknown) => {
   return { status, code: answer?.code, pointer: answer?.errors?.[0]?.pointer, answer }
 }
 
-/** An environment of as many variables as there may be, which takes up about so many bytes. */
+/** Returns an environment with the maximum number of variables, of about this size. */
 function environmentOf(bytes: number): Record<string, string> {
   const value = 'x'.repeat(Math.floor(bytes / 500) - 10)
   return Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`V${String(index).padStart(3, '0')}`, value]))
@@ -49,7 +49,7 @@ function stoppedBox(project: string, name: string, environment: Record<string, s
   }
 }
 
-/** Writes stopped boxes with services past the API, in one commit. */
+/** Writes stopped boxes with services directly to the database, in one commit. */
 function writeDirectly(
   write: (insert: { box(record: BoxRecord): void; service(record: ServiceRecord): void }) => void,
 ) {
@@ -73,7 +73,7 @@ function writeDirectly(
   database.close()
 }
 
-/** Fills the share of a project: boxes with an environment of `boxBytes`, and 64 services each of `serviceBytes`. */
+/** Fills a project's share with boxes whose environment has `boxBytes`, each with 64 services of `serviceBytes`. */
 function fill(project: string, most: number, [boxBytes, serviceBytes]: [number, number]): void {
   writeDirectly((insert) => {
     let held = 0
@@ -140,7 +140,7 @@ describe('what one record may say', () => {
 describe('as many long records as there may be', () => {
   beforeAll(async () => {
     await service.killAgent()
-    // Long environments of boxes with many services each, and short variables, of which objects take up more than text.
+    // Adds long environments for boxes with many services, and short variables, which take more space as objects than as text.
     fill('loud', RECORD_BYTES / 2, [100 * KIB, 0])
     fill('louder', RECORD_BYTES / 4, [8 * KIB, 8 * KIB])
     fill('loudest', RECORD_BYTES / 8, [100 * KIB, 60 * KIB])
@@ -148,7 +148,7 @@ describe('as many long records as there may be', () => {
 
   test('let the agent start, and serve metrics', async () => {
     await service.startAgent()
-    // A figure that takes too long is left out, as one may on a busy host while the services are still being looked at.
+    // The page omits a metric that takes too long. On a busy host this can happen while the agent still checks the services.
     await untilSucceeds(async () => {
       const answer = await fetch(service.metricsUrl)
       expect(answer.status).toBe(200)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of services for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of services for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineServicesSuite(client: Client): void {
   const boxes = '/v1/projects/services/boxes'
   const services = `${boxes}/host/services`

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of box snapshots for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of box snapshots for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineBoxSnapshotsSuite(client: Client): void {
   const boxes = '/v1/projects/shots/boxes'
   const data = '/v1/projects/shots/data'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of differences between snapshots for any front; `client` as for the other suites. */
+/** Defines the tests of differences between snapshots for any front, with `client` as for the other suites. */
 export function defineSnapshotDiffSuite(client: Client): void {
   const boxes = '/v1/projects/diffs/boxes'
   const shell = async (line: string): Promise<void> => {

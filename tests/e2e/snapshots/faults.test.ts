@@ -6,7 +6,7 @@ import { armStep, at, type FaultStep, restartAgent, untilDead } from '../../help
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** Steps at which the agent is killed: while the box is frozen, and in the midst of a start. The kill matrix has all others. */
+/** Steps at which the test kills the agent, while the box is frozen and in the middle of a start. The kill matrix covers the others. */
 const STEPS: readonly (readonly [Action, FaultStep])[] = [
   ['take', at('filesystem.snapshot', 'before')],
   ['restore', at('runtime.start', 'during-8')],
@@ -52,12 +52,12 @@ describe('kill -9 of the agent', () => {
       const { status } = await act[action]()
       if (!step.includes('during')) await untilDead(service.agentPid)
       await restartAgent(service, 'SIGKILL')
-      // By then the start's own clean-up is over.
+      // The start has completed its own cleanup by then.
       await sleep(100)
 
       expect(await settled()).toBe('running')
       const held = await read()
-      // Root and volume must be of one state, old or new.
+      // Root and volume must both be old or both be new.
       expect([...new Set(held)]).toHaveLength(1)
       if (action !== 'restore') expect(held).toEqual(['after', 'after'])
       else if (status === 200) expect(held).toEqual(['before', 'before'])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { extract } from 'tar-stream'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of files in snapshots, for boxes that run and boxes that are stopped. */
+/** Defines the tests of files in snapshots, for running and stopped boxes. */
 export function defineSnapshotFilesSuite(client: Client): void {
   const boxes = '/v1/projects/past/boxes'
   const data = '/v1/projects/past/data'

@@ -32,8 +32,8 @@ afterAll(async () => {
 })
 
 /**
- * Changes settings as an operator does in boxyard.conf; null removes one. Has the agent take them over, and returns what it prints.
- * Takes refused changes back.
+ * Changes settings as an operator does in boxyard.conf. Null removes a setting. Makes the agent reload them, and returns its output.
+ * Reverts refused changes.
  */
 async function reload(changes: Record<string, string | null> = {}): Promise<string> {
   const before = Object.keys(changes).map((name) => [name, service.environment[name] ?? null] as const)
@@ -52,7 +52,7 @@ async function reload(changes: Record<string, string | null> = {}): Promise<stri
 
 const limits = async (): Promise<Record<string, number>> => (await client.get('/v1/config')).body.limits
 
-/** Returns the serial number of the certificate that the data address shows. */
+/** Returns the serial number of the certificate that the data address presents. */
 function shownSerial(): Promise<string> {
   const { hostname: host, port } = new URL(service.dataUrl)
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of volumes made from others for any front; `client` as for the other suites. */
+/** Defines the tests of volumes copied from others for any front, with `client` as for the other suites. */
 export function defineVolumeCopiesSuite(client: Client): void {
   const boxes = '/v1/projects/copies/boxes'
   const data = '/v1/projects/copies/data'

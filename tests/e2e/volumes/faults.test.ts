@@ -7,7 +7,7 @@ import { type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 import { isWritable, pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/world.ts'
 
-/** Steps in a restore at which the agent is killed: in the midst of work on the host. The kill matrix has all others. */
+/** Steps of a restore at which the test kills the agent, all in the middle of work on the host. The kill matrix covers the others. */
 const STEPS = [at('runtime.detach', 'during-0'), at('runtime.attach', 'during-0', 2)]
 
 let service: TestService
@@ -40,7 +40,7 @@ beforeEach(async () => {
   await client.post(`${data}/vol/attach`, { box: 'reader', path: '/vol', read_only: true })
   await shell('writer', 'echo good > /vol/file')
   await client.post(`${data}/vol/snapshots`, { name: 'good' })
-  // Then the next restore makes one automatic snapshot too many.
+  // The next restore then makes one automatic snapshot too many.
   for (let round = 0; round < 3; round++) expect((await act.restore()).status).toBe(200)
   await shell('writer', 'echo later > /vol/file; sync')
   pids = await boxPids()
@@ -205,7 +205,7 @@ async function worldMounts(): Promise<unknown[][]> {
   return (await boxIds()).map((id) => mountsOf(service, id))
 }
 
-/** Checks that every listed snapshot and volume can be read and has its content. */
+/** Checks that every listed snapshot and volume is readable and has its content. */
 async function expectWhole(isRestored: boolean): Promise<void> {
   const snapshots: { name: string; automatic: boolean }[] = (await client.get(`${data}/vol/snapshots`)).body.snapshots
   expect(snapshots.filter(({ automatic }) => automatic)).toHaveLength(3)
@@ -216,7 +216,7 @@ async function expectWhole(isRestored: boolean): Promise<void> {
     await client.post(`${data}/check/detach`, { box: 'writer' })
     expect((await client.delete(`${data}/check`)).status).toBe(204)
   }
-  // Restores what the last restore replaced.
+  // Restores the data that the last restore replaced.
   const last = snapshots.findLast(({ automatic }) => automatic)
   if (isRestored) {
     expect((await client.post(`${data}/vol/restore`, { snapshot: last?.name })).status).toBe(200)
@@ -226,7 +226,7 @@ async function expectWhole(isRestored: boolean): Promise<void> {
   expect(await shell('reader', 'cat /vol/file')).toBe('later\non\n')
 }
 
-/** Checks that the pool has exactly what the records name, replaced data is read-only, and boxes have the rest. */
+/** Checks that the pool has exactly the subvolumes of the records, that replaced data is read-only, and that boxes have the rest. */
 async function expectAgreement(): Promise<void> {
   await untilSucceeds(async () => {
     const { all, sealed } = recordedSubvolumes(service)

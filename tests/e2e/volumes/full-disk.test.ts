@@ -53,7 +53,7 @@ test('a full pool refuses snapshots, copies and restores of volumes whole, or ma
   for (const name of (await names()).filter((each) => each !== 'good'))
     expect((await client.delete(`${data}/vol/snapshots/${name}`)).status).toBe(204)
   await shell('rm -f /vol/fill; sync')
-  // btrfs frees empty block groups when a subvolume is deleted, else only every 30 s.
+  // btrfs frees empty block groups when a subvolume is deleted, otherwise only every 30 s.
   expect((await client.delete(`${data}/spare`)).status).toBe(204)
   const wrote = async (): Promise<boolean> => (await shell('echo on > /vol/on && cat /vol/on')) === 'on\n'
   await eventually(wrote, 100)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Defines the tests of data volumes for any front; `client` holds the admin token of a service whose base is busybox. */
+/** Defines the tests of data volumes for any front. `client` holds the admin token of a service whose base is busybox. */
 export function defineVolumesSuite(client: Client): void {
   const boxes = '/v1/projects/vols/boxes'
   const data = '/v1/projects/vols/data'
@@ -284,7 +284,7 @@ export function defineVolumesSuite(client: Client): void {
       await detach('vol', 'odd')
       await client.post(`${boxes}/odd/stop`)
       expect((await attach('vol', 'odd', '/file')).body.data_mounts).toHaveLength(1)
-      // A start of a pod on a busy node outlasts the request.
+      // On a busy node, starting a pod takes longer than the request.
       const resume = async () => {
         await client.post(`${boxes}/odd/resume`)
         return (await client.until(`${boxes}/odd`, ({ body }) => body.status !== 'pending')).body

@@ -18,7 +18,7 @@ describe('the sign-in', () => {
     await user.page.getByLabel('Access token').fill(minted.body.token)
     await visitor.press('Sign in')
     await user.page.getByRole('heading', { level: 1, name: 'yard/one' }).waitFor()
-    // What the token may not do is not offered, and what it may not see is not asked for.
+    // The page neither offers forbidden actions nor requests forbidden data.
     expect(await user.page.getByRole('button', { name: 'Stop' }).count()).toBe(0)
     expect(await user.page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
     await client.delete(`/v1/tokens/${minted.body.id}`)
@@ -120,7 +120,7 @@ describe('boxes', () => {
     await visitor.choose('one', 'Settings')
     await user.page.getByLabel('Memory in MiB').fill('300')
     await user.page.getByRole('dialog').getByLabel('Tags').fill('team=a\nchanged=yes')
-    // Somebody else changes another setting meanwhile.
+    // Another user changes a different setting at the same time.
     await client.put(`${BOXES}/one`, { config: { cpus: 0.7 } })
     await visitor.press('Save')
     await visitor.sees('Updated yard/one.')
@@ -176,7 +176,7 @@ describe('boxes', () => {
 
   test('the palette keeps what is chosen in sight', async () => {
     await user.page.keyboard.press('Control+k')
-    // The last option is another one until the boxes are there.
+    // Until the boxes have loaded, another option is the last one.
     await user.page.getByRole('option', { name: /^yard\/two terminal/ }).waitFor()
     await user.page.keyboard.press('ArrowUp')
     const last = user.page.getByRole('option').last()

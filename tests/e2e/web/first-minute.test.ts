@@ -11,7 +11,7 @@ const YARD = '/v1/projects/yard'
 
 const navigation = () => user.page.getByRole('navigation', { name: 'Pages' })
 
-// First in this file: it needs a service without boxes.
+// First in this file, because it needs a service without boxes.
 describe('the first minute', () => {
   test('leads from the sign-in link to a shell and a page at the URL in four clicks, without typing a name', async () => {
     let clicks = 0
@@ -138,7 +138,7 @@ describe('keys', () => {
     await filter.waitFor()
     await user.page.keyboard.press('/')
     await eventually(() => isFocused(filter))
-    // A field takes letters itself.
+    // A focused field receives letters itself.
     await user.page.keyboard.press('c')
     expect(await dialog().count()).toBe(0)
     await user.page.getByRole('heading', { level: 1, name: 'Boxes' }).focus()

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-/** Returns the last number of the ticks that an output shows. */
+/** Returns the last tick number in an output. */
 async function lastTick(page: Page, label: string): Promise<number> {
   const text = await page.getByRole('log', { name: label }).innerText()
   return Number(/tick-(\d+)\s*$/.exec(text)?.[1] ?? -1)
@@ -95,7 +95,7 @@ describe('an undo', () => {
     }
     const undo = user.page.getByRole('button', { name: 'Undo' })
     await stopBoth()
-    // Somebody is at it: it does not go by itself.
+    // While the button has focus, it does not disappear.
     await undo.focus()
     await client.post(`${boxes}/brief/resume`)
     await user.page.getByRole('row', { name: /yard\/brief running/ }).waitFor()
@@ -142,7 +142,7 @@ describe('what has happened', () => {
     await eventually(() => Date.now() > border)
     for (let boxes = 1; boxes <= 60; boxes++)
       await client.put('/v1/projects/past/quota', { allowed: { boxes, cpus: null, ram_mb: null, storage_gb: null } })
-    // The page first reads a quarter of an hour before what it takes for now.
+    // The page first reads the 15 minutes before the time that it takes for now.
     await user.page.clock.setFixedTime(border + 15 * 60_000)
     await visitor.open('/activity?project=past', 'Activity')
     const rows = user.page.getByRole('list', { name: 'Activity, newest first' }).getByRole('listitem')
@@ -164,7 +164,7 @@ describe('the chart of a box', () => {
     const history = openUsageHistory(join(service().dataDir, 'metrics.db'), silentLogger)
     const minute = Math.floor(Date.now() / 60_000)
     const used = { cpuCores: 0.1, memoryBytes: 30e6, cacheBytes: 0, storageBytes: 1e6 }
-    // Of the minutes from 40 to 25 before, and of the last ten.
+    // Covers the minutes from 40 to 25 ago, and the last ten.
     const ago = [...Array.from({ length: 16 }, (_, at) => 40 - at), ...Array.from({ length: 11 }, (_, at) => 10 - at)]
     const points = ago.map((minutes) => {
       return { boxId: box.id, at: 60_000 * (minute - minutes), ...used, receivedPerSecond: 0, sentPerSecond: 0 }
@@ -199,7 +199,7 @@ describe('a session', () => {
     await visitor.press('Sign in')
     await other.getByRole('heading', { name: 'Boxes', exact: true }).waitFor()
     await other.getByRole('link', { name: 'yard/one' }).waitFor()
-    // What the session before might do is not offered any more.
+    // The page no longer offers actions of the previous session.
     expect(await other.getByRole('button', { name: 'Create box' }).count()).toBe(0)
     await client.delete(`/v1/tokens/${body.id}`)
   })
@@ -211,7 +211,7 @@ describe('a terminal in a browser that does not hold a connection', () => {
     let attached = 0
     user.page.on('websocket', () => attached++)
     await visitor.open('/boxes/yard/one/terminal?session=flood', 'yard/one')
-    // A page that is slower than the box by far, however busy the machine is.
+    // A page that is far slower than the box, however busy the machine is.
     const page = await user.context.newCDPSession(user.page)
     await visitor.type('yes flood')
     await page.send('Emulation.setCPUThrottlingRate', { rate: 8 })

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const navigation = (): Locator => user.page.getByRole('navigation', { name: 'Pages' })
 
-/** Returns a style of an element, as it is drawn. */
+/** Returns a computed style of an element. */
 const styleOf = (element: Locator, name: string): Promise<string> =>
   element.evaluate((node, property) => {
     const { getComputedStyle } = globalThis as unknown as {

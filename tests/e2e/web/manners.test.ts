@@ -17,7 +17,7 @@ beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-/** Lets the page read anew what it shows, as after a lost network. */
+/** Makes the page reload its data, as after a lost network. */
 const readAnew = (): Promise<unknown> =>
   user.page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))")
 
@@ -69,7 +69,7 @@ describe('a drop of files', () => {
       ...['.', './single.bin', './tree', './tree/deep', './tree/deep/empty', './tree/deep/low.txt', './tree/top.txt'],
       'low',
     ])
-    // Dropped once more, nothing is replaced unasked.
+    // A second drop replaces nothing without asking.
     await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'tree/top.txt')])
     await visitor.sees('5 of 5 done')
     await dropFiles(user.page.getByRole('link', { name: 'tree', exact: true }), [join(dropped, 'single.bin')])
@@ -84,7 +84,7 @@ describe('a drop of files', () => {
       writeFileSync(join(dropped, `many/file-${file}`), file === 250 ? Buffer.alloc(40_000, 1) : `${file}\n`)
     await client.shell('yard', 'one', 'mkdir -p /srv/many')
     await visitor.open('/boxes/yard/one/files?path=%2Fsrv%2Fmany', 'yard/one')
-    // The largest is held back until all others are there.
+    // Holds the largest file back until all others have arrived.
     const devtools = await user.context.newCDPSession(user.page)
     await devtools.send('Fetch.enable', { patterns: [{ urlPattern: '*%2Ffile-250&*' }] })
     const held = new Promise<string>((resolve) =>
@@ -226,7 +226,7 @@ describe('a page that is gone to', () => {
     await user.page.waitForURL(/q=one/)
     expect(await isFocused(filter)).toBe(true)
     await user.page.getByRole('link', { name: 'yard/one' }).click()
-    // It opens on its terminal, which takes keys at once.
+    // The box page opens on its terminal, which takes keys at once.
     await heading('yard/one').waitFor()
     await eventually(() => isFocused(user.page.locator('.xterm-helper-textarea')))
     await user.page.getByRole('link', { name: 'Files', exact: true }).click()

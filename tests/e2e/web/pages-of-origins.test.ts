@@ -5,7 +5,7 @@ import { useBrowser } from '../../helpers/edge/browser.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
 let pages: Server
-/** The port of an empty page, which `127.0.0.1` and `localhost` make two origins. */
+/** Port of an empty page, which is two origins under `127.0.0.1` and `localhost`. */
 let port: number
 
 const { client, service } = useOwnService(async () => {
@@ -25,7 +25,7 @@ afterAll(() => {
   pages.close()
 })
 
-/** Sends requests from the page at `origin` in a browser; returns what its script sees of each. */
+/** Sends requests from the page at `origin` in a browser, and returns what its script sees of each. */
 async function fetchFrom(origin: string, requests: [url: string, init: RequestInit][]): Promise<unknown[]> {
   const { page } = await newUser()
   await page.goto(origin)

@@ -10,7 +10,7 @@ import { axeFindings, isFocused, loadAxe } from '../../helpers/web/visitor.ts'
 const { client, service, user, visitor } = useConsole(useSharedService())
 const { button, dialog } = visitor
 const YARD = '/v1/projects/yard'
-/** Where the pictures of every page are written, for a look at them. */
+/** Output directory for a screenshot of every page. */
 const PICTURES = join(ROOT, '.build/screenshots')
 
 const PAGES: readonly [path: string, heading: string][] = [
@@ -125,7 +125,7 @@ describe('a dialog', () => {
   })
 })
 
-/** As long as a name may be. */
+/** A name of the maximum length. */
 const LONG = `team-${'long-'.repeat(11)}xyz`
 
 describe('a list', () => {
@@ -243,7 +243,7 @@ describe('a dialog for something new', () => {
     const boxes = (url: URL): boolean => url.pathname === '/v1/projects/-/boxes' && path.startsWith('/bases')
     for (const each of [reads, boxes]) await user.page.route(each, (route) => route.abort())
     await user.page.evaluate(`sessionStorage.setItem('boxyard.project', 'yard')`)
-    // Bases of another page are read with the list itself.
+    // The bases page reads these for its own list.
     if (path.startsWith('/bases')) await user.page.unroute(reads)
     await visitor.open(path, heading)
     await dialog().getByRole('alert').waitFor()

@@ -21,19 +21,19 @@ const pageAt = (path: string): Promise<unknown> => user.page.goto(`${service().u
 
 interface Refusal {
   path: string
-  /** Pressed after the page has come, to open the form. */
+  /** Button to press on the loaded page to open the form. */
   opens?: string
-  /** Chosen from the menu of the box instead. */
+  /** Item to choose from the menu of the box instead. */
   chooses?: string
-  /** Fields and what goes into them. */
+  /** Fields and their input. */
   fills: Readonly<Record<string, string>>
   sends: string
-  /** The field at which it is told, and the words. */
+  /** Field that shows the refusal, and the text. */
   at: string
   words: string | RegExp
 }
 
-/** What the service refuses; a browser finds none of it. */
+/** Input that the service refuses, though a browser accepts it. */
 const REFUSALS: readonly Refusal[] = [
   {
     path: '/boxes?create=box',
@@ -137,7 +137,7 @@ test('what is refused is told at its field, in words, until that changes', async
     if (chooses !== undefined) await visitor.choose('one', chooses)
     const form = user.page.locator('form').filter({ has: user.page.getByLabel(at, { exact: true }) })
     await form.waitFor()
-    // Some of a form is folded away.
+    // Parts of a form are collapsed.
     for (const more of await form.locator('summary').all()) await more.click()
     for (const [label, value] of Object.entries(fills)) await form.getByLabel(label, { exact: true }).fill(value)
     await form.getByRole('button', { name: sends, exact: true }).click()

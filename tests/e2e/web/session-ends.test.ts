@@ -13,7 +13,7 @@ beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-/** Signs in another browser as a token, and returns that with a second tab, which shows the boxes. */
+/** Signs in to another browser with a new token. Returns the token's id and a second tab, which shows the boxes. */
 async function signInTwice(life: { expires_in_seconds?: number } = {}): Promise<{ id: string; second: Page }> {
   const permissions = ['read', 'write', 'exec']
   const { body } = await client.post('/v1/tokens', { name: 'guest', projects: ['yard'], permissions, ...life })
@@ -25,7 +25,7 @@ async function signInTwice(life: { expires_in_seconds?: number } = {}): Promise<
   return { id: body.id, second }
 }
 
-/** Expects the sign-in in both tabs, with a reason. */
+/** Checks that both tabs show the sign-in page with a reason. */
 async function expectReasons(second: Page, ...[first, other]: [first: string, other?: string]): Promise<void> {
   for (const [page, reason] of [
     [user.page, first],

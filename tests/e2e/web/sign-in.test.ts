@@ -11,14 +11,14 @@ beforeAll(async () => {
   await client.post('/v1/projects/yard/boxes', { name: 'one' })
 })
 
-/** Mints a token of the project yard, and makes a link that signs in with it. */
+/** Creates a token of the project yard, and a link that signs in with it. */
 async function linkOf(name: string): Promise<{ ticket: string; id: string; token: string }> {
   const { body } = await client.post('/v1/tokens', { name, projects: ['yard'], permissions: ['read'] })
   const made = await client.post('/v1/session/links', undefined, { token: body.token })
   return { ticket: made.body.ticket, id: body.id, token: body.token }
 }
 
-/** Returns the name of whom the page is signed in as, by the halves of its session; null: nobody. */
+/** Returns the name of the signed-in user, by the halves of the session, or null if signed out. */
 const signedInAs = (): Promise<string | null> =>
   user.page.evaluate(async () => {
     const session = localStorage.getItem('boxyard.session')
@@ -57,7 +57,7 @@ describe('a sign-in link', () => {
     const { ticket, id } = await linkOf('by-key')
     await visitor.open(`/sign-in#${ticket}`, SIGN_IN)
     await question('by-key').waitFor()
-    // Nothing that was pressed before is for the question.
+    // The question ignores keys pressed before.
     await user.page.keyboard.press('Enter')
     await user.page.keyboard.press('Space')
     expect(await sessionsOf(id)).toBe(0)
@@ -76,7 +76,7 @@ describe('a sign-in link', () => {
     await user.page.getByRole('heading', { name: 'Boxes', exact: true }).waitFor()
     expect(await signedInAs()).toBe('admin')
     expect(await sessionsOf(id)).toBe(0)
-    // It was not used up: who made it may still sign in.
+    // The link was not used up, so its creator can still sign in.
     await visitor.open(`/sign-in#${ticket}`, SIGN_IN)
     await visitor.press('Sign in as stranger')
     await user.page.getByRole('heading', { name: 'Overview' }).waitFor()
@@ -96,7 +96,7 @@ describe('a sign-in link', () => {
     expect(await kept()).not.toContain(ticket)
     await user.page.goBack({ waitUntil: 'commit' })
     expect(user.page.url()).not.toContain(ticket)
-    // The document's own address has it once; nothing that the page asks for.
+    // Only the document's own address contains the ticket, and no request of the page does.
     expect(sent.filter((line) => line.includes(ticket))).toEqual(sent.filter((line) => line.includes(`#${ticket}`)))
     expect(service().logs.join('\n')).not.toContain(ticket)
   })
@@ -111,7 +111,7 @@ describe('a sign-in link', () => {
     await visitor.press('Cancel')
     await user.page.getByLabel('Access token').waitFor()
     expect(await sessionsOf(first.id)).toBe(0)
-    // As an address bar does where only the fragment differs: without a load of the page.
+    // Does what an address bar does when only the fragment changes, without a page load.
     await user.page.evaluate(`location.assign('#${second.ticket}')`)
     await question('typed').waitFor()
     expect(user.page.url()).not.toContain(second.ticket)
@@ -129,7 +129,7 @@ describe('a sign-in link', () => {
       [`/sign-in#${ticket}`, 'token_invalid'],
       ['/sign-in#%00<b>', 'This link is not complete.'],
     ] as const) {
-      // Another page first: an address that differs by its fragment alone is not loaded.
+      // Visits another page first, because a browser does not load an address that differs only by its fragment.
       await pageAt('/problems')
       await visitor.open(path, SIGN_IN)
       await visitor.sees(words)
@@ -146,7 +146,7 @@ describe('a sign-in link', () => {
     expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
     expect(headers['x-frame-options']).toBe('DENY')
     const other = await user.context.newPage()
-    // What loads here is another site than the console: its name is not that of the service.
+    // This page is cross-site to the console, because its host name differs.
     const elsewhere = service().url.replace('127.0.0.1', 'localhost')
     await other.route(`${elsewhere}/evil`, (route) =>
       route.fulfill({
@@ -242,11 +242,11 @@ describe('where a sign-in leads', () => {
   })
 })
 
-/** Leaves the page, so that the next address is loaded. */
+/** Leaves the page, so that the next address loads. */
 async function changeBrowserTab(): Promise<void> {
   await pageAt('/problems')
 }
 
-/** All of a page that outlasts a glance at it; as text, since its types are those of a browser. */
+/** Everything on a page that persists. This is text, because the types are a browser's. */
 const KEPT =
   'JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.body.innerHTML])'

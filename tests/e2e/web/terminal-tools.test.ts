@@ -23,7 +23,7 @@ describe('links on a terminal', () => {
         globalThis.opened.push([address, target, features].join(' '))
         return null
       }`)
-  /** Waits for the row that begins with a text, and returns a place in it. */
+  /** Waits for the row that begins with a text, and returns a position in it. */
   const placeOf = async (text: string): Promise<{ x: number; y: number }> => {
     const box = await user.page
       .locator('.xterm-rows > div')
@@ -59,7 +59,7 @@ describe('links on a terminal', () => {
   })
 
   test('of the own machine lead to the box, never to the machine of the user', async () => {
-    // A private one is led to its address after a ticket for it has come (ways.test.ts).
+    // A private URL opens only after its ticket has arrived (ways.test.ts).
     const { body } = await client.put('/v1/projects/tools/boxes/one', { url_settings: { auth: 'public' } })
     await openTerminal('links')
     await visitor.type("printf '\\033[H\\033[2J%s\\n%s\\n' http://localhost:8080/app?x=1 http://127.0.0.1:5173/")

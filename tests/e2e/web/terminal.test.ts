@@ -16,7 +16,10 @@ beforeAll(async () => {
 const openTerminal = (session: string): Promise<void> =>
   visitor.open(`/boxes/yard/one/terminal?session=${session}`, 'yard/one')
 
-/** How the terminal stands in its window: pixels by which the page scrolls, that are cut off it, and that are left below it. */
+/**
+ * Measures how the terminal fits its window. Returns by how many pixels the page scrolls, whether rows are cut off, and whether they fill
+ * the window.
+ */
 const FIT = `(() => {
   const { bottom, height } = document.querySelector('.xterm-screen').getBoundingClientRect()
   const rows = document.querySelectorAll('.xterm-rows > div').length
@@ -97,7 +100,7 @@ describe('wide characters', () => {
   })
 })
 
-/** Takes the emulated graphics processor of the tests' browser for a real one. */
+/** Makes the tests' emulated GPU look like a real one. */
 const WITH_GPU = `
   const { getParameter } = WebGL2RenderingContext.prototype
   WebGL2RenderingContext.prototype.getParameter = function (name) {
@@ -133,7 +136,7 @@ describe('a flood of output', () => {
   ])('ends soon after %s, and what is typed next is not lost', async (_name, key) => {
     await openTerminal(`flood-${key.length}`)
     let attempt = 0
-    // Other load may slow one down, where a queue of output would slow them all.
+    // Other load may slow one attempt down, but a queue of output would slow all of them.
     await untilSucceeds(async () => {
       attempt++
       await visitor.type('yes $(seq 30)')
@@ -163,7 +166,7 @@ describe('a connection that is dead', () => {
     await lossy.open(`/boxes/yard/one/terminal?session=dead-${which}`, 'yard/one')
     await lossy.type('echo before-$((1 + 1))')
     await untilOnScreen(lossy, 'before-2')
-    // Nothing goes through any more, or nothing comes back while a new connection would do.
+    // Either nothing passes any more, or nothing returns although a new connection would work.
     if (which === 'all') line.freeze()
     else line.mute()
     const begin = Date.now()

@@ -142,7 +142,7 @@ describe('looking back', () => {
   })
 })
 
-/** Opens a private URL by one click, in a browser that has never been there, and then once more. */
+/** Opens a private URL with one click in a fresh browser, and then once more. */
 async function enterPrivately(url: string, text: string): Promise<void> {
   const link = user.page.getByRole('link', { name: url, exact: true }).first()
   for (let visit = 0; visit < 2; visit++) {
@@ -223,7 +223,7 @@ describe('tokens', () => {
     await button('Done').click()
     expect(await user.page.content()).not.toContain(token.trim())
 
-    // Another browser: what a session has minted ends when it signs out.
+    // Uses another browser, because the tokens that a session created end when it signs out.
     await changeBrowser()
     await visitor.open('/sign-in', 'Sign in to Boxyard')
     await user.page.getByLabel('Access token').fill(token)
@@ -234,7 +234,7 @@ describe('tokens', () => {
       expect(await user.page.getByText(part, { exact: true }).count()).toBe(0)
     await visitor.open('/boxes/yard/one/terminal', 'yard/one')
     await visitor.sees('permission_denied')
-    // Nothing is offered that would be refused again.
+    // The page offers nothing that would fail again.
     await visitor.open('/boxes/yard/none', 'Box not found')
     await visitor.sees('box_not_found')
     expect(await user.page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
