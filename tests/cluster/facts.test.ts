@@ -65,7 +65,7 @@ const reportWhen = async (isSo: (report: ClusterReport) => boolean): Promise<Clu
 
 const told = ({ problems }: ClusterReport, code: string) => problems.find((problem) => problem.code === code)
 
-/** Counts the pods running on a node in all namespaces, as an administrator sees them. */
+/** Counts the pods on a node in all namespaces, with an administrator's rights. */
 const podsOn = (node: string): number => {
   const selector = `--field-selector=spec.nodeName=${node},status.phase=Running`
   return succeed(kubectl('get', 'pods', '--all-namespaces', selector, '-o', 'name'))
@@ -104,7 +104,7 @@ test('all pods of a node are counted, those of other namespaces included', async
     succeed(kubectlWith(JSON.stringify(pod), 'create', '-n', other.namespace, '-f', '-'))
     const wait = ['--for=jsonpath={.status.phase}=Running', 'pod/foreign', '--timeout=100s']
     succeed(kubectl('wait', '-n', other.namespace, ...wait))
-    // Other tests' pods come and go meanwhile, so compare until the counts agree.
+    // Pods of other tests come and go, so this compares until the counts agree.
     const isCounted = async ({ nodes }: ClusterReport): Promise<boolean> =>
       nodes.length > 0 && nodes.every(({ name, pods_running, boxes }) => pods_running === podsOn(name) && boxes <= 1)
     await eventually(async () => isCounted(await facts.report()))
@@ -125,7 +125,7 @@ test("problems that keep pods from running are reported with the cluster's messa
   expect(told(large, 'kubernetes_unschedulable')?.evidence).toMatch(/Insufficient cpu.*\(1 box: too-large\)$/)
   for (const name of ['too-large', 'no-image']) await api.pods.delete(name, { graceSeconds: 0 })
   const gone = await reportWhen((report) => told(report, 'kubernetes_unschedulable') === undefined)
-  // The problem outlasts its pod: only a pod that runs shows that the next would run, too.
+  // The problem outlives its pod. Only a running pod proves that the next one would run, too.
   expect(gone.problems.map(({ code }) => code)).toEqual(['kubernetes_image'])
   await create('has-image', {})
   await reportWhen(({ problems }) => problems.length === 0)

@@ -7,17 +7,17 @@ import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pod
 import { succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 
-// With an API server and an etcd of its own, as they are stopped. There is no node.
+// Uses its own API server and etcd, because the tests stop them. There is no node.
 
 let plane: FleetPlane
-/** The line of the cell `aa`; the cell `bb` has none. */
+/** Connection of the cell `aa`, which tests can cut. The cell `bb` has none. */
 let line: CuttableLine
-/** Of the agents, each on a node of its own. */
+/** Tokens of the agents, each on its own node. */
 let tokens: { aa: string; bb: string }
 let cells: { aa: FleetCell; bb: FleetCell }
 let here: Directory
 let other: Directory
-/** A cell that came before the kinds. */
+/** A cell that connected before the kinds existed. */
 let early: FleetCell
 let outcomesWithoutKinds: string[]
 let faultsWithoutKinds: string[]
@@ -42,7 +42,7 @@ beforeAll(async () => {
   }
   here = cells.aa.directory
   other = cells.bb.directory
-  // The server needs a moment for kinds and policies that are new to it.
+  // The server needs a moment for new kinds and policies.
   for (const [name, { directory }] of Object.entries(cells)) {
     await directory.open()
     await until(async () => (await settled(directory.synced())) === 'done', `${name} follows the homes`)
@@ -110,7 +110,7 @@ describe('two cells', () => {
       expect([...outcome].sort()).toEqual(['done', 'name_taken'])
       const winner = outcome[0] === 'done' ? 'aa' : 'bb'
       const { mine } = both[index] ?? { mine: claimOf('none') }
-      // The loser has just read who has it.
+      // The loser has just read which cell owns it.
       expect([here.find(mine)?.cell, other.find(mine)?.cell]).toEqual([winner, winner])
     }
   })
@@ -197,7 +197,7 @@ describe('a fault', () => {
     await other.claim(goes)
     await seenBy(here, goes, 'bb')
     const version = admin('get', 'home/box.demo.forgotten', '-o', 'jsonpath={.metadata.resourceVersion}')
-    // The line stays open at this end, so that the cell resumes its watch only at the end.
+    // Frozen, the connection stays open at this end, so the cell resumes its watch only at the end.
     line.freeze()
     await other.release(goes, goes.uid)
     await other.claim(comes)
@@ -265,7 +265,7 @@ test('a cell that comes later lists all homes, in several pages', async () => {
   await late.directory.open()
   await late.directory.synced()
   expect(claims.filter((claim) => late.directory.find(claim)?.cell !== 'bb')).toEqual([])
-  // Two pages of homes, one of agents and one of bases, and three watches.
+  // Two pages of `homes`, one of agents and one of bases, and three watches.
   expect(late.api.requestCount()).toBe(7)
   late.close()
 })

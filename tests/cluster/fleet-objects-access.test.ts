@@ -13,12 +13,12 @@ import {
 import { type KubectlResult, succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 
-// Who may write the objects of a fleet, with real tokens that are bound to nodes; and how kubectl shows them.
+// Tests which accounts can write the objects of a fleet, with real tokens bound to nodes, and how kubectl shows the objects.
 
 const ACCOUNT = ['boxyard-agent', '-n', 'boxyard-system']
 const CELLS = ['-n', 'boxyard-system', 'configmap', 'boxyard-cells']
 let plane: ControlPlane
-/** The agents' kubeconfigs: of the node of cell k1, of the node of cell k2, and of a token that is bound to no node. */
+/** Kubeconfigs of agents: bound to the node of cell k1, bound to the node of cell k2, and bound to no node. */
 const kubeconfigs: Record<string, string> = {}
 const nodeUids: Record<string, string> = {}
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
   for (const [cell, node] of Object.entries({ k1: 'node-a', k2: 'node-b' })) {
     succeed(as(node, 'patch', ...CELLS, '--type=merge', '-p', JSON.stringify({ data: { [cell]: node } })))
     const agent = fleetAgent(cell, { node, nodeUid: nodeUids[node] })
-    // The API server evaluates policies with what it has watched, some milliseconds late.
+    // The API server evaluates policies with watched objects, some milliseconds late.
     await until(() => createAs(node, agent).exitCode === 0, `${node} registers its cell`)
   }
 })

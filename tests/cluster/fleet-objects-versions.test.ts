@@ -6,7 +6,7 @@ import { fleetHome } from '../helpers/pods/fleet-objects.ts'
 import { succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 
-// What docs/fleet-objects.md tells of upgrades of the kinds, and of the way back, done to a real API server.
+// Performs the upgrades of the kinds and the rollback from docs/fleet-objects.md on a real API server.
 
 const KIND = 'crd/homes.boxyard.dev'
 let plane: ControlPlane
@@ -32,7 +32,7 @@ function applyManifests(): void {
   kubectl('wait', '--for=condition=Established', '--timeout=60s', KIND)
 }
 
-/** Replaces the versions of the kind, and waits until the API server answers by them. */
+/** Replaces the versions of the kind, and waits until the API server serves them. */
 async function replaceVersions(versions: readonly Version[]): Promise<void> {
   kubectlWith(kindWith(versions), 'apply', '-f', '-')
   const served = versions.filter((version) => version.served).map(({ name }) => name)
@@ -43,13 +43,13 @@ async function replaceVersions(versions: readonly Version[]): Promise<void> {
   }, 'the versions are served')
 }
 
-/** Returns the kind with other versions, as a manifest has it. */
+/** Returns the manifest of the kind with other versions. */
 function kindWith(versions: readonly Version[]): object {
   const { apiVersion, kind, metadata, spec } = readKind()
   return { apiVersion, kind, metadata: { name: metadata.name, labels: metadata.labels }, spec: { ...spec, versions } }
 }
 
-/** Returns the version of the manifests with one field more. */
+/** Returns the version of the manifests with one more field. */
 function withLater(version: Version): Version {
   const newer = structuredClone(version)
   newer.schema.openAPIV3Schema.properties.spec.properties['later'] = { type: 'string', maxLength: 16 }
@@ -102,7 +102,7 @@ test('a new version of the group is served beside the old one, becomes the store
   await until(() => plane.kubectl('-n', 'boxyard', 'get', asBeta).exitCode === 0, 'it is read as v1beta1')
   expect(read()).toBe('boxyard.dev/v1beta1 1')
   expect(readKind().status.storedVersions).toEqual(['v1alpha1'])
-  // The step back of the first release.
+  // Rolls back to the first release.
   applyManifests()
   expect(readKind().spec.versions.map(({ name }) => name)).toEqual(['v1alpha1'])
 

@@ -11,7 +11,7 @@ import {
 } from '../helpers/pods/fleet-objects.ts'
 import { type KubectlResult, succeed } from '../helpers/pods/kubectl.ts'
 
-// The kinds of a fleet in a real API server: what their schemas take, refuse and show.
+// Tests what the schemas of a fleet's kinds accept, reject and show in a real API server.
 
 const MANIFESTS = join(ROOT, 'infra/kubernetes')
 let plane: ControlPlane
@@ -237,7 +237,7 @@ interface Schema {
   [bound: string]: unknown
 }
 
-/** Returns the fields, by their paths, that have no description, or no bound of what they hold. */
+/** Returns the paths of fields that lack a description or a limit. */
 function faultsOf(schema: Schema, path: string): string[] {
   const isBounded = {
     string: 'maxLength' in schema || 'enum' in schema,
@@ -254,7 +254,7 @@ function faultsOf(schema: Schema, path: string): string[] {
   return [...own, ...fields, ...(schema.items ? faultsOf(schema.items, `${path}[]`) : [])]
 }
 
-/** Returns the slices of two cells. */
+/** Returns a spec with one slice for each cell. */
 function slices(...amounts: Record<string, number>[]): FleetObject['spec'] {
   const none = { boxes: 0, cpus: 0, ramMb: 0, storageGb: 0 }
   return { slices: amounts.map((amount, i) => ({ cell: `k${i + 1}`, ...none, ...amount })) }

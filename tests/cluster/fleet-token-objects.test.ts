@@ -12,7 +12,7 @@ import { succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
-// The objects of tokens, and the Secret of the keys, in an API server and an etcd that are stopped and put back. There is no node.
+// Tests token objects and the Secret of the keys. The API server and etcd are stopped and restored. There is no node.
 
 let plane: FleetPlane
 let cells: { aa: FleetCell; bb: FleetCell }
@@ -22,7 +22,7 @@ beforeAll(async () => {
   plane.install()
   const connect = (cell: string): Promise<FleetCell> => plane.connect(cell, { token: plane.register(cell) })
   cells = { aa: await connect('aa'), bb: await connect('bb') }
-  // The server needs a moment for kinds and policies that are new to it.
+  // The server needs a moment for new kinds and policies.
   const { tokens } = openTokens('aa')
   await until(
     () =>
@@ -117,11 +117,11 @@ describe('keys', () => {
     expect(taken.filter((each) => !each)).toHaveLength(1)
     const winner = own[taken.indexOf(false)]
     for (const { keys } of all) await keys.exchange()
-    // Each verifies the backups of all.
+    // Each cell verifies the backups of all cells.
     expect(readKeys(all[0]?.dataDir ?? '').backups.keys).toHaveLength(6)
     for (const { dataDir, files } of all) {
       expect(readKeys(dataDir)).toEqual({ ...readKeys(all[0]?.dataDir ?? ''), generation: 1 })
-      // Also in the process that has read its own already.
+      // This also holds in the process that had already read its own keys.
       expect([files.channel().agent_id, files.signing()]).toEqual([winner, files.tokens()])
       expect(readFileSync(join(dataDir, 'keys/token-public.json'), 'utf8')).not.toContain('"d"')
     }

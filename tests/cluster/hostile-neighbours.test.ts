@@ -4,7 +4,7 @@ import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { startWeather, type Weather } from '../helpers/pods/weather.ts'
 
-// What a tenant of the same cluster does to boxes with a pod of its own, which may send any packet on its link.
+// Tests attacks on boxes by another tenant's pod in the same cluster, which can send any packet on its link.
 
 let weather: Weather
 
@@ -28,7 +28,7 @@ test('a pod of others does not reach a box, neither as itself nor under the addr
   expect(inHostile(`ping -c 3 -W 1 ${two}`)).toContain('3 packets transmitted, 0 packets received')
   inHostile(`ip address add ${one.trim()}/32 dev eth0`)
   expect(inHostile(`ping -c 3 -W 1 -I ${one.trim()} ${two}`)).toContain('3 packets transmitted, 0 packets received')
-  // The answer to a forged request goes to the other box: count what arrives.
+  // The reply to a forged request goes to the other box, so this counts requests that arrive.
   expect(await requestsTo('two')).toBe(before)
   execFileSync('busybox', ['ping', '-c', '1', '-W', '5', two])
   expect(await requestsTo('two')).toBe(before + 1)
@@ -48,7 +48,7 @@ function hostilePod(): string {
   return JSON.stringify(pod)
 }
 
-/** Runs a command line in the pod and returns its stdout, however it ended. */
+/** Runs a command line in the pod and returns its stdout, whatever its exit code. */
 function inHostile(line: string): string {
   return succeed(kubectl('exec', HOSTILE, '--', 'sh', '-c', `${line} || true`)).stdout
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, type OciLab, openOciLab, untilGone } from '../helpers/boxes/oci-lab.ts'
 
-/** Roots that a box may have prepared for its next start, by the replacement. */
+/** Roots that a box may have prepared for its next start, by what it replaced. */
 const SHAPES: [string, (root: string, bait: string) => void][] = [
   ['/proc leads to a directory of the host', (root, bait) => link(root, 'proc', bait)],
   ['/proc leads out of the root', (root, bait) => link(root, 'proc', `${'../'.repeat(20)}${bait}`)],

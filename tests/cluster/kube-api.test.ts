@@ -47,7 +47,7 @@ const podOf = (name: string, spec: object = {}): Pod => ({
   },
 })
 
-/** Returns a pod that is never scheduled, so it takes no room on the node. */
+/** Returns a pod that is never scheduled, so it takes no capacity of the node. */
 const idle = (name: string): Pod => podOf(name, { nodeSelector: { 'boxyard.test/none': 'true' } })
 
 const failureOf = async (call: Promise<unknown>): Promise<KubeError> => {

@@ -3,7 +3,7 @@ import { instanceOf } from '../helpers/boxes/world.ts'
 import { kubectl } from '../helpers/pods/kubectl.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
-// An operator's view of boxes, and rights over them, through kubectl alone.
+// Tests what an operator sees and can do with only kubectl.
 
 let weather: Weather
 let web: BoxSeen
@@ -20,7 +20,7 @@ afterAll(async () => {
   await weather?.close()
 })
 
-/** Selects this service's boxes: others may share the namespace. */
+/** Selects this service's boxes, because others may share the namespace. */
 const mark = (): string => `boxyard.dev/instance=${instanceOf(weather.service)}`
 const list = (selector: string, columns: string): string[] =>
   weather
@@ -83,9 +83,9 @@ describe('kubectl exec', () => {
   test('gives no more rights than a command of the API has', async () => {
     const rights = 'grep "^Seccomp:" /proc/self/status; cat /proc/self/uid_map; id -u'
     expect(inBox(rights)).toBe(await weather.run('web', rights))
-    // Setuid programs work in the API's commands alone.
+    // Setuid programs work only in the API's commands.
     expect(inBox('grep ^NoNewPrivs: /proc/self/status')).toBe('NoNewPrivs:\t1\n')
-    // kubectl exec gets no capability, as the pod asks for none; the API's commands have those of a container.
+    // kubectl exec gets no capability, because the pod requests none. The API's commands get a container's default capabilities.
     expect(inBox('grep -c "^Cap.*:.0000000000000000$" /proc/self/status').trim()).toBe('5')
     for (const line of [
       'mount -t tmpfs none /mnt',

@@ -14,11 +14,11 @@ import { findHostTraces } from '../helpers/host-traces.ts'
 import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
-// These clusters run beside the one of the whole suite.
+// These clusters run beside the cluster of the whole suite.
 
 const name = `life-${process.pid}`
 
-// What a neighbour made before, and removed meanwhile, is nothing that was left.
+// Ignores what a concurrent test created before and has removed since.
 const leftSince = (before: readonly string[]): string[] =>
   findHostTraces(name).filter((trace) => !before.includes(trace))
 

@@ -8,11 +8,11 @@ const MANIFESTS = join(ROOT, 'infra/kubernetes')
 const AGENT = 'system:serviceaccount:boxyard-system:boxyard-agent'
 const AS_AGENT = `--as=${AGENT}`
 const POLICIES = 'networkpolicies.networking.k8s.io'
-// Other tests use the manifests' namespaces at the same time: never touch their objects.
+// Other tests use the manifests' namespaces at the same time. Never touch their objects.
 const ELSEWHERE = `boxyard-manifests-${process.pid}`
 const NAME = `manifests-${process.pid}`
 const box = (spec: Record<string, unknown> = {}, changes = {}): PodManifest => boxManifest(NAME, spec, changes)
-/** Verb and resource: fleet-objects-access.test.ts tells what they lead to. */
+/** Rights as `VERB RESOURCE`. fleet-objects-access.test.ts tests what they allow. */
 const FLEET_RIGHTS = [
   ...['homes', 'bases', 'projects', 'domains', 'tokens', 'revocations'].flatMap((plural) =>
     ['get', 'list', 'watch', 'create', 'delete'].map((verb) => `${verb} ${plural}.boxyard.dev`),
@@ -21,7 +21,7 @@ const FLEET_RIGHTS = [
   ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} agents.boxyard.dev`),
   ...['get', 'patch'].map((verb) => `${verb} agents/status.boxyard.dev`),
 ]
-/** Of one ConfigMap and one Secret, by their names. */
+/** Rights on one ConfigMap and one Secret, by their names. */
 const OF_SYSTEM = [
   ...['get', 'patch'].map((verb) => `${verb} configmaps`),
   ...['get', 'list', 'patch', 'watch'].map((verb) => `${verb} secrets`),
@@ -229,13 +229,13 @@ function plainPod(): PodManifest {
   }
 }
 
-/** Creates with all of admission but as a dry run, so that nothing stays. */
+/** Creates an object as a dry run, which passes all of admission but stores nothing. */
 function create(object: object, namespace: string, ...more: string[]): KubectlResult {
   const dryRun = ['create', '--dry-run=server', '-o', 'json', '-n', namespace, ...more, '-f', '-']
   return kubectlWith(JSON.stringify(object), ...dryRun)
 }
 
-/** Returns the RBAC rights in the namespace, as sorted lines of verb and resource. */
+/** Returns the RBAC rights in the namespace, as sorted lines of `VERB RESOURCE`. */
 function accessOfAgent(namespace: string, as = AS_AGENT): string[] {
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } }
   const { stdout } = succeed(

@@ -27,7 +27,7 @@ describe('the root of a box', () => {
     before = pidsOfBox(weather, victim)
   })
 
-  // After every attempt the box still runs, and alone in its root.
+  // After every attempt the box still runs, and its root holds no other process.
   afterEach(async () => {
     expect(pidsOfBox(weather, victim)).toEqual(before)
     expect(await weather.run('victim', 'cat /root/secret; hostname')).toBe('secret\nvictim\n')
@@ -141,7 +141,7 @@ describe('the root of a box', () => {
     /** Returns the configuration of the box's own container, with other annotations. */
     const config = async (annotations: Record<string, string> = {}): Promise<string> => {
       let bundle = ''
-      // A kubelet may write the container into the status of the pod after the box runs.
+      // The kubelet may add the container to the pod's status only after the box runs.
       await until(() => {
         const id = weather.kubectl('get', 'pod', weather.podOf('victim').name, '-o', 'jsonpath={..containerID}')
         bundle = id === '' ? '' : findBundle(id.replace('containerd://', ''))
@@ -204,7 +204,7 @@ function labelsOf(weather: Weather, box: string): Record<string, string> {
   return JSON.parse(weather.kubectl('get', 'pod', weather.podOf(box).name, '-o', 'jsonpath={.metadata.labels}'))
 }
 
-/** Returns a pod that admission lets the agent make. */
+/** Returns a pod that the agent is allowed to create. */
 function stolenPod(name: string, changes: PodChanges): object {
   const { labels = {}, annotations = {}, image = clusterOfTests().image } = changes
   const limits = { cpu: '100m', memory: '32Mi' }
@@ -235,7 +235,7 @@ function stolenPod(name: string, changes: PodChanges): object {
   }
 }
 
-/** Finds the bundle that containerd gave to runc; what goes meanwhile is passed over. */
+/** Finds the bundle that containerd gave to runc. Ignores directories that disappear during the search. */
 function findBundle(containerId: string): string {
   const search = ['/run', '-type', 'd', '-name', containerId, '-path', '*runtime.v2.task*']
   const found = spawnSync('find', search, { encoding: 'utf8' }).stdout

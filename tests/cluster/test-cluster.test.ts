@@ -58,7 +58,7 @@ describe('what `npm run cluster:up` prints', () => {
     const printed = execFileSync(process.execPath, up, { encoding: 'utf8' }).trim().split('\n')
     expect(printed.at(-1)).toBe(`KUBECONFIG=${kubeconfig}`)
     const settings = Object.fromEntries(printed.slice(0, -1).map((line) => line.split('=', 2)))
-    // The helper adds no settings of pods then.
+    // Without this variable, the helper adds no pod settings.
     delete process.env['TEST_RUNTIME']
     service = await startService({ settings })
     const client = createClient(

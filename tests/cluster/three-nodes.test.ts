@@ -14,7 +14,7 @@ import { findHostTraces } from '../helpers/host-traces.ts'
 import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
-// These clusters run beside the one of the whole suite.
+// These clusters run beside the cluster of the whole suite.
 
 const name = `three-${process.pid}`
 

@@ -74,7 +74,7 @@ describe('a box in a warm pod', () => {
   })
 
   test('has the rights, bounds and mounts of one that started cold', async () => {
-    // Gives the cold box a longer grace period than a warm pod has.
+    // Gives the cold box a longer grace period than a warm pod has, so that it cannot use one.
     await service.createWarm('cold', { config: { cpus: 0.25, ram_mb: 96, storage_gb: 1 } })
     await service.client.put(`${service.boxes}/cold`, { termination_grace_period_seconds: 11 })
     for (const act of ['stop', 'resume'] as const) await service.turn(act, 'cold')
@@ -138,7 +138,7 @@ describe('a box in a warm pod', () => {
   })
 })
 
-/** Drops figures that vary, such as the link count of /proc, which has one for each process of the host. */
+/** Removes numbers that vary, such as the link count of /proc, which depends on the processes of the host. */
 function unlike(text: string): string {
   const dated = text.replaceAll(/[A-Z][a-z]{2} +\d+ \d\d:\d\d/g, 'DATE')
   return dated.replaceAll(/^(dr-xr-xr-x) +\d+ (.* proc)$/gm, '$1 N $2')

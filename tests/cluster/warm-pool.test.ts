@@ -82,7 +82,7 @@ describe('a pool of warm pods', () => {
     await untilOthers(before)
   })
 
-  // Files cannot be mounted below a link.
+  // The kubelet cannot mount files below a symbolic link.
   test('drops a pod that cannot become the box, and leaves nothing of it', async () => {
     await service.createWarm('odd')
     await service.run('odd', 'echo mine >/root/file; mv /etc /x && ln -s x /etc')

@@ -6,7 +6,7 @@ import { kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// The agent's way to the API server: dropped connections, lost history, revoked credentials and verbs.
+// Tests the agent's access to the API server: dropped connections, lost history, and revoked credentials and rights.
 
 let weather: WeatherCluster
 let line: CuttableLine
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const create = (name: string, config = {}) => weather.client.post(weather.boxes, { name, config })
 
-/** Waits until a create is refused with `detail` and leaves nothing. */
+/** Waits until a create fails with `detail` and leaves nothing behind. */
 async function untilRefused(detail: string): Promise<void> {
   await until(async () => {
     const { status, body } = await create('refused')
@@ -48,7 +48,7 @@ async function untilFault(code: string, evidence: string): Promise<void> {
   expect(fault.remedy).toMatch(/./)
 }
 
-/** Creates a box, again after each refusal: one whose calls were all cut off leaves nothing. */
+/** Creates a box, and retries after each refusal. An attempt whose calls were all cut off leaves nothing behind. */
 async function untilCreated(name: string, config = {}): Promise<void> {
   await until(async () => (await create(name, config)).status === 201, `${name} is made`)
 }
@@ -70,7 +70,7 @@ async function untilWell(name: string): Promise<void> {
 describe('the watch of pods', () => {
   test('that is dropped while boxes are made misses none', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
-    // The pauses grow: a slow machine needs longer than the first ones for a connection and a request.
+    // The pauses grow. A slow machine needs longer than the first ones for a connection and a request.
     let pauseMs = 150
     const dropNext = (): NodeJS.Timeout => setTimeout(drop, (pauseMs *= 1.05))
     const endAt = performance.now() + DROPS_MS
@@ -82,7 +82,7 @@ describe('the watch of pods', () => {
     try {
       const config = { cpus: 0.5, ram_mb: 64 }
       await Promise.all(names.map((name) => untilCreated(name, config)))
-      // A create whose calls were cut off, and that could not be undone, answers before its box runs: the agent keeps trying.
+      // A create may answer before its box runs, if its calls were cut off and it could not be undone. The agent keeps trying.
       for (const name of names) await untilRuns(name)
       await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
       await Promise.all(names.map((name) => weather.client.delete(`${weather.boxes}/${name}`)))
@@ -98,7 +98,7 @@ describe('the watch of pods', () => {
     line.freeze()
     weather.kubectl('delete', 'pod', before, '--force', '--grace-period=0')
     await compact(weather.record.ports.etcd)
-    // The API server's own watch cache goes with its process.
+    // The API server's watch cache ends with its process.
     await stopPart(weather.name, 'kube-apiserver', 'SIGKILL')
     await startPart(weather.name, 'kube-apiserver')
     await line.mend()
@@ -155,7 +155,7 @@ describe('the rights of an account', () => {
   })
 })
 
-/** Makes a token that is valid until its secret is deleted. */
+/** Creates a token that is valid until its secret is deleted. */
 function makeToken(name: string): { remove(): void } {
   const annotations = { 'kubernetes.io/service-account.name': 'boxyard-agent' }
   const metadata = { name, namespace: SYSTEM, annotations }
@@ -164,7 +164,7 @@ function makeToken(name: string): { remove(): void } {
   return { remove: () => void weather.kubectl('delete', 'secret', name, '-n', SYSTEM) }
 }
 
-/** Sets the verbs that the agent has on pods. */
+/** Sets the agent's RBAC `verbs` on pods. */
 function setVerbs(verbs: readonly string[]): void {
   const patch = [{ op: 'replace', path: '/rules/0/verbs', value: verbs }]
   weather.kubectl('patch', 'role', 'boxyard-agent', '--type=json', `--patch=${JSON.stringify(patch)}`)
@@ -190,5 +190,8 @@ async function compact(port: number): Promise<void> {
 }
 
 const SYSTEM = 'boxyard-system'
-/** By then the agent waits up to 32 s before it tries a start again; after three minutes, a whole minute, and the test gives up. */
+/**
+ * After this time, the agent's retry delay for a start is up to 32 s. After three minutes it would be a whole minute, and the test would
+ * time out.
+ */
 const DROPS_MS = 60_000

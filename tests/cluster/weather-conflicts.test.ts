@@ -15,7 +15,7 @@ afterAll(async () => {
   await weather?.close()
 })
 
-/** Changes the limits, again while other changes are under way for longer than a request waits. */
+/** Changes the limits. Retries if other changes keep the box busy for longer than a request waits. */
 function put(cpus: number, ramMb: number): Promise<Answer> {
   return until(async () => {
     const config = { cpus, ram_mb: ramMb }

@@ -8,8 +8,8 @@ import type { Answer } from '../helpers/front/client.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 import { createRandom, draw, readSeed } from '../helpers/sample.ts'
 
-// The agent dies at any moment of a pod's life. A pod takes long to start and to end, so killing only between the
-// agent's steps, as tests/e2e/boxes/faults.test.ts does, would miss moments.
+// Kills the agent at any moment of a pod's life. A pod takes long to start and to stop. Kills only between the agent's steps, as in
+// tests/e2e/boxes/faults.test.ts, would miss moments.
 
 let weather: Weather
 let witness: BoxSeen
@@ -55,7 +55,7 @@ test.each(draw(ROUNDS, 4))(
   },
 )
 
-/** Status of the box after an answer, or status of the answer if the box is gone. */
+/** Status of the box after a response, or the HTTP status if the box is gone. */
 const RESULTS = { create: 'running', stop: 'stopped', resume: 'running', delete: '404' }
 
 async function prepare(action: Action): Promise<void> {
@@ -71,7 +71,7 @@ function act(action: Action): Promise<Answer> {
   return weather.client.post(weather.boxes, { name: 'victim', config: { ram_mb: 64, cpus: 0.5, storage_gb: 1 } })
 }
 
-/** Counts, until `most` is called, the inits on the root of one box: at most one at a time. */
+/** Counts the inits on the root of one box until the test calls `most`. There may be at most one at a time. */
 function countInits(): { most(): number } {
   let most = 0
   const timer = setInterval(() => {

@@ -4,7 +4,7 @@ import { clusterPaths } from '../../infra/cluster/record.ts'
 import { keepRunning, pidsOfBox, startWeather, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// A node fails under running boxes: its programs die, it is drained, it cannot pull an image.
+// Tests a node that fails under running boxes. Its programs die, it is drained, and it cannot pull an image.
 
 let weather: WeatherCluster
 
@@ -78,7 +78,7 @@ test('a drained node: its boxes come back with it, and unscheduled ones show the
     const { status: now, state } = await weather.getBox(name)
     return now === status && state.message?.includes('unschedulable')
   }
-  // Before its start has failed: the start that waits says what it waits for.
+  // Before the start fails, the box already shows what it waits for.
   await until(() => unplaced('unplaced', 'pending'), 'one that waits tells why', 45_000)
   expect((await until(() => faultOf('kubernetes_node_cordoned'), 'health tells of the node')).remedy).toContain(
     'uncordon',

@@ -8,7 +8,7 @@ import type { Answer } from '../helpers/front/client.ts'
 import { keepRunning, pidsOfBox, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// In a cluster of its own, as its API server is stopped.
+// Uses its own cluster, because the tests stop its API server.
 
 let weather: WeatherCluster
 
@@ -20,14 +20,14 @@ afterAll(async () => {
   await weather?.close()
 })
 
-/** Returns the answer with its duration in ms. */
+/** Returns the response with its duration in ms. */
 async function timed(call: Promise<Answer>): Promise<Answer & { ms: number }> {
   const startedAt = performance.now()
   const answer = await call
   return { ...answer, ms: performance.now() - startedAt }
 }
 
-/** Checks that every write that needs the cluster is refused at once and changes nothing. */
+/** Checks that every write that needs the cluster fails at once and changes nothing. */
 async function expectRefusals(): Promise<void> {
   const { client, boxes } = weather
   const before = (await client.get(boxes)).text
@@ -60,14 +60,14 @@ async function expectDegraded(): Promise<void> {
   expect(ms).toBeLessThan(REFUSAL_MS)
 }
 
-/** Reads whether the agent's report has a problem; throws if the functions report that the agent did not answer in time. */
+/** Returns whether the agent's report has a problem. Throws if the front reports that the agent did not answer in time. */
 async function hasFault(code: string): Promise<boolean> {
   const { status, body, text } = await weather.client.get('/healthz')
   if (status !== 200) throw new Error(`/healthz answers ${status} ${text}`)
   return body.problems.some((problem: { code: string }) => problem.code === code)
 }
 
-/** Restarts the cluster's other parts, which would retry only after up to a minute: the test measures the agent. */
+/** Restarts the cluster's other parts, which would otherwise retry only after up to a minute. The test measures only the agent. */
 async function hurryOthers(): Promise<void> {
   for (const part of ['kube-scheduler', 'kube-controller-manager', 'kubelet'] as const) {
     await stopPart(weather.name, part, 'SIGKILL')
@@ -81,7 +81,7 @@ async function addressOf(box: string): Promise<string> {
   return address
 }
 
-/** Reads whether the packet filter takes an address for that of a box. */
+/** Returns whether the packet filter treats an address as a box's. */
 function isBoxAddress(address: string): boolean {
   const set = ['inet', podTableName(instanceOf(weather.service)), 'boxes']
   const { status, stderr } = spawnSync('nft', ['get', 'element', ...set, `{ ${address} }`], { encoding: 'utf8' })
@@ -108,7 +108,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
   await expectDegraded()
   await expectRefusals()
-  // Refused changes are rolled back.
+  // The agent rolls refused changes back.
   await until(() => limitsInForce(weather.service, steady.id).cpus === 0.5, 'its limits are those of its record')
   expect((await client.delete(`${boxes}/doomed`)).status).toBe(204)
   expect((await client.get(`${boxes}/doomed`)).status).toBe(404)
@@ -117,7 +117,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
     async () => (await weather.getBox('mortal')).status !== 'running',
     'a box that ended is not called running',
   )
-  // Another pod may get the address before the API server tells of it.
+  // Another pod may get the address before the API server reports it.
   await until(() => !isBoxAddress(mortalAddress), 'the address of a box that ended is no longer of a box')
   await until(() => !isBoxAddress(doomedAddress), 'nor is that of a deleted one')
   const attached = await client.post('/v1/projects/weather/data/vol/attach', { box: 'steady', path: '/mnt/vol' })
@@ -130,7 +130,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
 
   await startPart(weather.name, 'kube-apiserver')
   await hurryOthers()
-  // No request is sent meanwhile: the agent heals by itself.
+  // The test sends no request here, because the agent recovers on its own.
   await until(() => pidsOfBox(weather, mortal).length > 0, 'the box that ended runs again')
   expect(await commands.stop()).toBeGreaterThan(20)
   await until(async () => (await weather.faults()).length === 0, 'health is well')
@@ -146,7 +146,7 @@ test('an API server that takes calls and does not answer counts as unreachable',
   process.kill(server, 'SIGSTOP')
   try {
     await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
-    // The first request may find the outage; later ones are refused at once.
+    // The first request may detect the outage. Later ones fail at once.
     expect((await weather.client.post(weather.boxes, { name: 'later' })).status).toBe(503)
     await until(async () => {
       const { ms } = await timed(weather.client.post(`${weather.boxes}/asleep/resume`))
@@ -166,5 +166,5 @@ test('an API server that takes calls and does not answer counts as unreachable',
 })
 
 const OUTAGE_MS = 60_000
-/** Less than the time limit of a request to the API server: none was waited for. */
+/** Shorter than the timeout of a request to the API server, so no refusal waited for one. */
 const REFUSAL_MS = 9_000

@@ -4,7 +4,7 @@ import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
-// Others change the pods of boxes without the agent.
+// Tests changes that others make to the pods of boxes, without the agent.
 
 let weather: Weather
 
@@ -16,7 +16,7 @@ afterAll(async () => {
   await weather.close()
 })
 
-/** Makes a box with data and a command that logs SIGTERM; returns the command's id and the pod. */
+/** Creates a box with data and a command that logs SIGTERM. Returns the command's id and the pod. */
 async function prepare(name: string): Promise<{ exec: string; pod: string }> {
   await weather.createBox(name)
   await weather.run(name, 'echo kept > /root/data')
@@ -26,7 +26,7 @@ async function prepare(name: string): Promise<{ exec: string; pod: string }> {
   return { exec: body.id, pod: weather.podOf(name).name }
 }
 
-/** Waits until the box runs in another pod than `pod`; returns the statuses seen meanwhile. */
+/** Waits until the box runs in a pod other than `pod`. Returns the statuses seen until then. */
 async function untilBack(name: string, pod: string): Promise<Set<string>> {
   const said = new Set<string>()
   await until(async () => {
@@ -76,7 +76,7 @@ describe('a pod that another client deletes', () => {
     await weather.service.startAgent()
     await untilBack('unseen', pod)
     expect(await weather.run('unseen', 'head -n 1 /root/data')).toBe('kept\n')
-    // A box whose init exits by itself is stopped, as on one host.
+    // A box whose init exits on its own is stopped, as without Kubernetes.
     await until(async () => (await weather.getBox('ended')).status === 'stopped', 'the other has ended')
     await weather.untilAgreed()
   })
@@ -118,7 +118,7 @@ function evict(pod: string): void {
   succeed(kubectlWith(JSON.stringify(body), 'create', '--raw', path, '-f', '-'))
 }
 
-/** Security settings that the namespace of boxes demands of every pod. */
+/** Security settings that the boxes' namespace requires of every pod. */
 const RESTRICTED = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually } from '../helpers/eventually.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
 
-// Bases that one cell has made, at all cells, with real pools: each is sent once, and goes with the one that it is a copy of.
+// Tests bases of one cell at all cells, with real pools. A base is sent to each cell once, together with the base that it copies.
 
 const BOXES = '/v1/projects/demo/boxes'
 const BASES = '/v1/projects/demo/bases'
@@ -25,7 +25,7 @@ const cellAt = (index: number): CellOfTests => {
   return cell
 }
 
-/** Makes a box on the node of a cell, with a file that says its name and has two, and a large one. */
+/** Creates a box on the node of a cell. It has a file that contains its name and has two hard links, and a large file. */
 async function makeSource(name: string, { client, node }: CellOfTests): Promise<void> {
   const made = await client.post(BOXES, { name, node })
   expect(made.status).toBe(201)
@@ -33,7 +33,7 @@ async function makeSource(name: string, { client, node }: CellOfTests): Promise<
   expect((await client.shell('demo', name, fill)).body?.exit_code).toBe(0)
 }
 
-/** Returns what a box that is made of a base on the node of a cell says of it. */
+/** Creates a box from a base on the node of a cell, and returns what the box prints about the base. */
 async function boxOf(base: string, { client, node }: CellOfTests, name: string): Promise<string> {
   const made = await client.post(BOXES, { name, base, node })
   expect([made.status, made.body?.code, made.body?.node]).toEqual([201, undefined, node])
@@ -47,7 +47,7 @@ const objects = (): { name: string; spec: Record<string, unknown> }[] => {
   return items.map(({ metadata, spec }) => ({ name: metadata.name, spec }))
 }
 
-/** Returns the bases that a cell has a record of, but for what it has built for itself. */
+/** Returns the bases that a cell has a record of, without those that it built for itself. */
 const recordsAt = ({ service }: CellOfTests): Record<string, unknown>[] => {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { readOnly: true })
   const rows = database.prepare("SELECT record FROM bases WHERE record ->> '$.source' <> 'host'").all()
@@ -55,7 +55,7 @@ const recordsAt = ({ service }: CellOfTests): Record<string, unknown>[] => {
   return rows.map(({ record }) => JSON.parse(String(record)) as Record<string, unknown>)
 }
 
-/** Returns what is in the pool of a cell without a record. */
+/** Returns the subvolumes in a cell's pool that have no record. */
 const orphansAt = async ({ client }: CellOfTests): Promise<unknown[]> => (await client.get('/v1/storage')).body?.orphans
 
 describe('a base', () => {

@@ -8,9 +8,9 @@ import { edgePortOf } from '../helpers/fleet/edges.ts'
 const { newUser } = useBrowser('localhost')
 
 let fleet: FleetOfTests
-/** The address of the fleet's URLs: each connection goes to the next edge. */
+/** Load balancer at the address of the fleet's URLs. Each connection goes to the edge with the fewest so far. */
 let balancer: Server
-/** Connections to each edge. */
+/** Number of connections to each edge. */
 let taken: number[]
 
 beforeAll(async () => {

@@ -8,9 +8,9 @@ import type { Answer } from '../helpers/front/client.ts'
 const BOXES = '/v1/projects/demo/boxes'
 
 let fleet: FleetOfTests
-/** Number of the next names. */
+/** Number of the next domain names. */
 let next = 0
-/** A box on the node of each cell, in their order. */
+/** Names of boxes, one on the node of each cell, in the order of the cells. */
 let names: string[]
 
 const cellAt = (index: number): CellOfTests => {

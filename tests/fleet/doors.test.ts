@@ -13,10 +13,10 @@ afterAll(async () => {
   await fleet?.close()
 })
 
-/** One token at all doors, as of one client that tries again elsewhere. */
+/** All entry points get the same token, like a client that retries elsewhere. */
 const TOKEN = (): string => fleet.cells[0]?.service.adminToken ?? ''
 
-/** What of the settings of a service says whose cell it is. */
+/** Returns the settings that identify the cell of a service. */
 const settingsOf = (environment: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(
     ['BOXYARD_CELL', 'BOXYARD_NODE', 'BOXYARD_KUBECONFIG'].map((name) => [name, environment[name] ?? '']),

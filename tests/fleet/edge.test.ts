@@ -17,7 +17,7 @@ let owner: CellOfTests
 let others: CellOfTests[]
 let url: string
 
-/** The first cell that does not have the box. */
+/** Returns the first cell that does not have the box. */
 const other = (): CellOfTests => {
   const [cell] = others
   if (cell === undefined) throw new Error('There is one cell alone.')

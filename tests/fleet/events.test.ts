@@ -25,12 +25,12 @@ function cellAt(index: number): CellOfTests {
 
 const doors = (): [CellOfTests, CellOfTests, CellOfTests] => [cellAt(0), cellAt(1), cellAt(2)]
 
-/** Makes a box of a cell, at its door. */
+/** Creates a box of a cell, through the cell's own entry point. */
 async function makeBox({ client, node }: CellOfTests, name: string): Promise<void> {
   expect((await client.post(BOXES, { name, node })).status).toBe(201)
 }
 
-/** Follows the project at a door, by a ticket of its own. */
+/** Follows the project at an entry point, with a ticket of its own. */
 async function followAt({ client }: CellOfTests, since: string): Promise<EventStream> {
   const ticket = await client.post('/v1/projects/demo/tickets', { operation: 'listEvents', query: { since } })
   expect(ticket.status).toBe(201)
@@ -146,7 +146,7 @@ describe('the audit log of a fleet', () => {
       ['req_repeat', 201, true],
       ['req_first', 201, true],
     ]
-    // The lines of the last second are lost with an agent that is killed.
+    // A killed agent loses the lines of the last second.
     expect(await told()).toEqual(made)
     await aa.service.killAgent()
     const headers = { 'x-request-id': 'req_in_vain' }

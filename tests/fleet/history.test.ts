@@ -12,7 +12,7 @@ import { type HistoryRun, lookAtAll, runHistory } from '../helpers/fleet/history
 import { createClient } from '../helpers/front/client.ts'
 import { readSeed } from '../helpers/sample.ts'
 
-// TEST_HISTORY_SECONDS makes it longer, TEST_SEED another one.
+// TEST_HISTORY_SECONDS makes the history longer, and TEST_SEED selects another one.
 const SECONDS = Number(process.env['TEST_HISTORY_SECONDS'] ?? 60)
 const ANSWER_MS = 15_000
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await fleet?.close()
 })
 
-/** Resolves once every door answers for itself and its agent. */
+/** Resolves once every entry point answers for itself and its agent. */
 async function untilServing(): Promise<void> {
   for (const { client } of fleet.cells) {
     await untilSucceeds(async () => {
@@ -36,7 +36,10 @@ async function untilServing(): Promise<void> {
   }
 }
 
-/** Puts a copy of etcd in its place that knows nothing of what clients do meanwhile, and has the cells tell of themselves again. */
+/**
+ * Saves etcd, runs `meanwhile`, and restores the copy, which lacks the changes of `meanwhile`. Then restarts the cells, which publish their
+ * state again.
+ */
 async function restoreEtcd(meanwhile: () => Promise<void>): Promise<void> {
   const { plane, cells } = fleet
   await plane.stopServer()
@@ -59,7 +62,7 @@ test('no history of calls at three doors, while all that can fail does, has what
   const doors = fleet.cells.map(({ service }) =>
     createClient(
       () => service.url,
-      // One token at all doors, since a key is a token's own.
+      // All entry points get the same token, because an idempotency key belongs to its token.
       () => fleet.cells[0]?.service.adminToken ?? '',
       ANSWER_MS,
     ),
@@ -90,7 +93,7 @@ test('no history of calls at three doors, while all that can fail does, has what
   expect(client.calls.some(({ outcome }) => outcome.is === 'refused' && outcome.code === 'name_taken')).toBe(true)
 })
 
-/** Keeps a history that cannot be, to be read. */
+/** Saves an impossible history for inspection. */
 function keep(lines: readonly string[]): void {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   writeFileSync(join(ROOT, '.build/fleet-history.log'), `${lines.join('\n')}\n`)

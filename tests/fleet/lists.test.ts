@@ -4,7 +4,7 @@ import type { Answer } from '../helpers/front/client.ts'
 import { until } from '../helpers/pods/weather.ts'
 
 let fleet: FleetOfTests
-/** The cell of each volume of the project, by its name. */
+/** Cell of each volume of the project, by the volume's name. */
 const volumes = new Map<string, string>()
 
 beforeAll(async () => {
@@ -17,7 +17,7 @@ beforeAll(async () => {
     }
   }
   expect((await client.post('/v1/projects/second/boxes', { name: 'web', node: 'node-aa' })).status).toBe(201)
-  // Where a volume is made is for the fleet to say.
+  // The fleet chooses the cell of a volume.
   for (let i = 0; new Set(volumes.values()).size < fleet.cells.length; i++) {
     const name = `data-${String(i).padStart(2, '0')}`
     expect((await client.post('/v1/projects/demo/data', { name, size_gb: 0.01 })).status).toBe(201)
@@ -41,7 +41,7 @@ const ALL = ['aa-1', 'aa-2', 'bb-1', 'bb-2', 'cc-1', 'cc-2']
 const namesOf = (body: { [field: string]: unknown } | null, field = 'boxes'): string[] =>
   ((body?.[field] ?? []) as { name: string }[]).map(({ name }) => name)
 
-/** Asks through every door until the answer is the same at all: a size may just have been measured. */
+/** Sends a request through every entry point until all responses are equal. A size may just have been measured. */
 async function askAll(target: string) {
   let answers: Answer[] = []
   await until(async () => {
@@ -68,7 +68,7 @@ describe('through any door', () => {
     expect(namesOf((await askAll('/v1/projects/demo/data')).body, 'volumes')).toEqual([...volumes.keys()])
     expect((await cellOf(0).client.post('/v1/projects/demo/bases', { name: 'mine', box: 'bb-1' })).status).toBe(201)
     expect(namesOf((await askAll('/v1/projects/demo/bases')).body, 'bases')).toEqual(['mine'])
-    // Each cell has made that of its host.
+    // Each cell has built its host's base.
     const shared = await Promise.all(fleet.cells.map(({ client }) => client.get('/v1/bases')))
     for (const { body } of shared) expect(namesOf(body, 'bases')).toEqual(['busybox'])
     expect((await askAll('/v1/projects/demo/bases/mine')).body).toMatchObject({ name: 'mine', project: 'demo' })

@@ -7,12 +7,12 @@ import { race } from '../helpers/fleet/races.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { readSeed } from '../helpers/sample.ts'
 
-// By hand: TEST_RACES=10000 TEST_FILE_MINUTES=60 npm test -- cluster tests/fleet/races.test.ts
+// Run more by hand with `TEST_RACES=10000 TEST_FILE_MINUTES=60 npm test -- cluster tests/fleet/races.test.ts`.
 const CREATES = Number(process.env['TEST_RACES'] ?? 150)
-/** Creates whose history is checked as one: what a check takes grows with the square. */
+/** Number of creates whose history is checked at once. The time of a check grows with the square. */
 const BATCH = 1_500
 const ANSWER_MS = 15_000
-/** For each create, on a machine with other work. */
+/** Time for each create, on a machine with other work. */
 const PATIENCE_MS = 600
 
 let fleet: FleetOfTests

@@ -6,8 +6,8 @@ import { type FleetCell, type FleetPlane, startFleetPlane } from '../helpers/pod
 import { until } from '../helpers/pods/weather.ts'
 import { openVolumeService, type VolumeService } from '../helpers/volumes/service.ts'
 
-// 100,000 Homes in a real etcd behind a real API server; three model cells: the real core over a real store and directory, with a pool
-// and a runtime that only remember.
+// Uses 100,000 `Home` objects in a real etcd behind a real API server, and three model cells. A model cell is the real core over a real
+// store and directory, with a simulated pool and runtime.
 
 const HOMES = 100_000
 const NAMES = 150
@@ -45,7 +45,7 @@ async function openModelCell(cell: string): Promise<ModelCell> {
   await directory.synced()
   const core = openVolumeService(() => Math.random() * 2, { homes: directory })
   await core.addBase()
-  // The server needs a moment for a cell that is new to it.
+  // The server needs a moment for a new cell.
   const mayClaim = async (): Promise<boolean> => {
     try {
       return (await directory.claim(claimOf(`first-of-${cell}`))).cell === cell
@@ -89,7 +89,7 @@ describe('100,000 homes', () => {
     const outcomes = await Promise.all(
       names.map((name) => Promise.all(cells.map((cell) => create(cell, 'demo', name)))),
     )
-    // The API server of a busy machine may not answer in time; then a name may be free for a while after.
+    // On a busy machine the API server may not answer in time. A name may then stay free for a while.
     for (const each of outcomes) {
       expect(each.filter((outcome) => outcome === 'made').length).toBeLessThanOrEqual(1)
       expect(each.filter((outcome) => !OUTCOMES.has(outcome))).toEqual([])

@@ -5,7 +5,7 @@ import { type Rig, runScript, startRig } from '../helpers/fleet/rig.ts'
 import type { Client } from '../helpers/front/client.ts'
 import { kubectl, succeed } from '../helpers/pods/kubectl.ts'
 
-// This fleet has a cluster of its own, beside that of the whole suite: its scheduler chooses among three nodes.
+// This fleet has its own cluster, beside the cluster of the whole suite. Its scheduler chooses among three nodes.
 
 const name = `scheduler-${process.pid}`
 const boxes = '/v1/projects/demo/boxes'
@@ -39,7 +39,7 @@ const create = async (door: number, box: object, headers = {}): Promise<Record<s
   expect({ status, body }).toMatchObject({ status: 201, body: { status: 'running' } })
   return body
 }
-/** Names of pods whose node the scheduler was not left to choose. */
+/** Returns the names of pods for which the agent, not the scheduler, chose the node. */
 const boundOf = (found: Pod[]): (string | undefined)[] =>
   found.flatMap(({ spec, metadata }) => (JSON.stringify(spec?.affinity ?? {}).includes('"In"') ? [metadata?.name] : []))
 
@@ -99,7 +99,7 @@ describe('without a pod that is ready', () => {
   })
 
   test('a box goes where the scheduler puts one more, with the size of the box', async () => {
-    // One that takes long is given up, and the box is made where it was asked for.
+    // The agent gives up a slow one and creates the box at the requested cell.
     const { made, pod } = await untilSucceeds(async () => {
       await doorOf(0).delete(`${boxes}/cold`)
       const made = await create(0, { name: 'cold', config: { cpus: 2, ram_mb: 256 } })
@@ -111,7 +111,7 @@ describe('without a pod that is ready', () => {
     expect(boundOf([pod])).toEqual([])
     expect(pod.spec?.containers[0]?.resources?.limits).toEqual({ cpu: '2', memory: '256Mi' })
     const [other = ''] = nodes().filter((node) => node !== made['node'])
-    // A pod that was given up and came late would be taken by the next box of its node.
+    // The next box of its node would use a pod that was given up and arrived late.
     await eventually(() => warmPods().length === 0, 200)
     expect((await create(0, { name: 'named', node: other }))['node']).toBe(other)
     expect(podOf('named').metadata?.name).toMatch(/^named--demo-/)

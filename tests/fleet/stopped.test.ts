@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { eventually } from '../helpers/eventually.ts'
 import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/fleet/cells.ts'
 
-// An agent that is there, takes connections, and does nothing: stopped by a signal, as under a debugger or on a disk that hangs.
+// Tests an agent that accepts connections and does nothing. A signal stops it, as would a debugger or a hanging disk.
 
 const BOXES = '/v1/projects/demo/boxes'
 let fleet: FleetOfTests

@@ -9,10 +9,10 @@ import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/flee
 import { splitByOwner } from '../helpers/fleet/edges.ts'
 import { type Client, createClient } from '../helpers/front/client.ts'
 
-// That any request passes from any door to its owner is proven over fake cells (tests/integration/fleet/{entry,gather}*). These few
-// show it with real boxes; TEST_DOOR=2 npm test -- tests/e2e/… runs any file that starts one service through a door.
+// Tests over fake cells prove that any request reaches its owner from any entry point (`tests/integration/fleet/{entry,gather}*`). These
+// few show it with real boxes. `TEST_DOOR=2 npm test -- tests/e2e/…` runs any file that starts one service through an entry point.
 
-/** One of the doors of a fleet, as suites use it. */
+/** Entry point of a fleet, as suites use it. */
 interface Door {
   client: Client
   front: { url(): string; token(): string }
@@ -21,7 +21,7 @@ interface Door {
 
 type Suite = (door: Door) => void
 
-/** A suite for each door, by the placement: with `spread` boxes may be anywhere; with `project` they are where their volumes are. */
+/** One suite for each entry point, by placement. With `spread`, boxes may be anywhere. With `project`, they are where their volumes are. */
 const SUITES: Record<'spread' | 'project', readonly Suite[]> = {
   spread: [
     ({ client, front }) => defineStreamsSuite(client, front),
@@ -49,7 +49,7 @@ describe.each(['spread', 'project'] as const)('in a fleet with placement %s', (p
   })
 })
 
-/** Tickets lead to the data address of the cell that has the box. */
+/** Tickets point to the data address of the cell that has the box. */
 function defineTickets({ client, front, fleet }: Door): void {
   let owner: CellOfTests
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import { type CellOfTests, type FleetOfTests, startFleet } from '../helpers/flee
 import type { Answer } from '../helpers/front/client.ts'
 import { until } from '../helpers/pods/weather.ts'
 
-// Tokens and keys over three real cells, that were started at once.
+// Tokens and keys over three real cells that started at the same time.
 
 let fleet: FleetOfTests
 let [aa, bb, cc]: CellOfTests[] = []
@@ -26,9 +26,9 @@ const cellOf = (cell: CellOfTests | undefined): CellOfTests => {
   return cell
 }
 
-/** Mints at a cell, with its administrator's token or another. */
+/** Creates a token at a cell, with its admin token or another. */
 async function mint(cell: CellOfTests | undefined, token?: string): Promise<{ id: string; token: string }> {
-  // One that is minted with another ends with it: as many seconds from a later second would be longer than that lives.
+  // A token created with another expires with it. An explicit lifetime from a later second would exceed the other's.
   const life = token === undefined ? { expires_in_seconds: 3_600 } : {}
   const body = { name: 'ci', projects: ['demo'], permissions: ['read', 'write'], ...life }
   const answer = await cellOf(cell).client.post('/v1/tokens', body, token === undefined ? {} : { token })
@@ -39,13 +39,13 @@ async function mint(cell: CellOfTests | undefined, token?: string): Promise<{ id
 const revoke = async (cell: CellOfTests | undefined, id: string): Promise<number> =>
   (await cellOf(cell).client.delete(`/v1/tokens/${id}`)).status
 
-/** What a page and its browser keep of an answer to a sign-in. */
+/** Returns the parts of a sign-in response that a page and its browser keep. */
 const halvesOf = ({ headers, body }: Answer): Record<string, string> => ({
   'x-boxyard-session': body.session,
   cookie: String(headers['set-cookie']).split(';', 1)[0] ?? '',
 })
 
-/** What each door says to the bearer of a token. */
+/** Returns the response of each entry point to a token. */
 const answersTo = (token: string): Promise<string[]> =>
   Promise.all(
     fleet.cells.map(async ({ client }) => {
@@ -140,7 +140,7 @@ describe('a token', () => {
 })
 
 describe('an agent that is killed', () => {
-  // Before it publishes the token; between that and its record; between the record and the answer.
+  // Kills the agent before it publishes the token, before it records the token, and before it answers.
   test.each([
     [at('store.tokens.hasRoom', 'after'), 0],
     [at('store.tokens.insert', 'before'), 1],
@@ -159,7 +159,7 @@ describe('an agent that is killed', () => {
     expect((lists[0]?.length ?? 0) - before.length).toBe(count)
   })
 
-  // Before it publishes the revocation; between that and its record; between the record and the answer.
+  // Kills the agent before it publishes the revocation, before it records the revocation, and before it answers.
   test.each([
     [at('store.tokens.lastExpiry', 'after'), false],
     [at('store.tokens.revoke', 'before'), true],
@@ -268,7 +268,7 @@ describe('keys', () => {
   })
 })
 
-/** Mints at one door after the other, and uses what is minted at all of them at once, until `end`. */
+/** Creates tokens at one entry point after the other, and uses each at all of them at once, until `end`. */
 function startLoad(): { faults: string[]; rounds: number; end(): Promise<void> } {
   const load = { faults: [] as string[], rounds: 0, end: async () => undefined as void }
   let isEnding = false

@@ -16,7 +16,7 @@ import { type Client, createClient } from '../helpers/front/client.ts'
 import { findHostTraces } from '../helpers/host-traces.ts'
 import { kubectl, succeed } from '../helpers/pods/kubectl.ts'
 
-// This fleet has a cluster of its own, beside that of the whole suite.
+// This fleet has its own cluster, beside the cluster of the whole suite.
 
 const PAGE = 'docs/fleet.md'
 const name = `up-${process.pid}`
@@ -38,7 +38,7 @@ const numbered = (number: number): NodeRecord => {
   if (node === undefined) throw new Error(`There is no node ${number}.`)
   return node
 }
-/** Returns the node of a box: the only one, or the first that is not that node. */
+/** Returns the node of a box, or the first other node. */
 const nodeOf = async (box: string, isItsOwn = true): Promise<NodeRecord> => {
   const record = readRecord(name)
   const owner = (await doorOf(0).get(`${boxes}/${box}`)).body?.node
@@ -75,11 +75,11 @@ test('a newcomer runs a service on one node of several by the settings that clus
   await untilSucceeds(async () => expect(traces()).toEqual([]))
 })
 
-/** Has three minutes pass, as far as others know, since the third agent has told of itself. */
+/** Backdates the third agent's heartbeat by four minutes. This replaces the page's wait of three minutes. */
 const AGE_HEARTBEAT = `kubectl -n boxyard patch agent n3 --subresource=status --type=merge -p \
   '{"status":{"heartbeatAt":"${new Date(Date.now() - 240_000).toISOString()}"}}' >/dev/null`
 
-/** What a reader sees at other addresses, on another host and in another directory. */
+/** Replaces the page's addresses, host names and directory with this machine's. */
 const here = (text: string): string =>
   [2, 3, 4]
     .reduce((said, last, index) => said.replaceAll(`http://10.186.200.${last}:8080`, rig.urls[index] ?? ''), text)
@@ -131,7 +131,7 @@ test('a node that loses its power is told as the page shows, others go on, and i
   const isDown = (command: string): boolean => / down 3$/.test(command)
   const falls = commands.findIndex(({ command }) => isDown(command))
   for (const command of commands.slice(0, falls)) await reader.follow(command)
-  // When the first process of a box began: another one would have another time.
+  // Start time of a box's first process. A restarted process would have another time.
   const begun = "cut -d' ' -f22 /proc/1/stat"
   const askAll = async (): Promise<unknown[]> => {
     const asked = [0, 1].map(async (door) => {
@@ -176,7 +176,7 @@ test('a node whose link is down is missed by others, and is back with it', async
   setLink(record, number, 'down')
   try {
     const missed = await doorOf(number).call('POST', `${boxes}/box-2/exec`, { body: { shell: 'true' } })
-    // Of what was sent over a connection that was open it is not known whether it came.
+    // For a request on an open connection, the client cannot know whether it arrived.
     expect(['agent_unavailable', 'agent_timeout']).toContain(missed.body?.code)
   } finally {
     setLink(record, number, 'up')
@@ -199,7 +199,7 @@ test('Ctrl-C ends agents and fronts, boxes run on, and another takes them over, 
   await untilSucceeds(async () => {
     expect(traces().filter((trace) => /main\.ts|standalone\.ts/.test(trace))).toEqual([])
   })
-  // Another node ends as by a power cut meanwhile.
+  // Simulates a power cut of another node.
   process.kill(findHolder(name, other), 'SIGKILL')
   rig = await startRig(name)
   expect((await doorOf(2).shell('demo', 'box-0', 'cat kept')).body?.stdout).toBe('kept\n')

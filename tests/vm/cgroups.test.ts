@@ -6,10 +6,10 @@ const { machine, client } = useInstalled()
 const boxes = '/v1/projects/demo/boxes'
 const TOP = '/sys/fs/cgroup'
 const MIB = 1024 ** 2
-/** Of the box `nest`: as the host sees it. */
+/** Cgroup of the box `nest`, as the host sees it. */
 let group = ''
 
-/** Runs a line in a box and returns what it prints; it must succeed. */
+/** Runs a line in a box and returns its output. The line must succeed. */
 async function inBox(box: string, line: string): Promise<string> {
   const { body } = await client.shell('demo', box, line)
   expect([line, body]).toEqual([line, expect.objectContaining({ exit_code: 0 })])
@@ -24,7 +24,7 @@ async function onHost(...files: string[]): Promise<string> {
 beforeAll(async () => {
   await machine().run('echo BOXYARD_NESTING=true >>/etc/boxyard/boxyard.conf && systemctl restart boxyard-agent')
   await untilServing(machine())
-  // Bounded on the disk, for which the agent enables the controller io.
+  // Sets a disk limit, for which the agent enables the io controller.
   const config = { cpus: 1, ram_mb: 128, disk_mbps: 1_000 }
   const [plain, nest] = await Promise.all([
     client.post(boxes, { name: 'plain', config }),
@@ -122,7 +122,7 @@ test('a box with all the cgroups that it may have, threaded ones and deaf proces
   const { status, body } = await client.shell('demo', 'nest', 'true')
   expect([status, body.code, body.detail]).toEqual([409, 'box_busy', expect.stringContaining('256 cgroups')])
   const stopped = client.post(`${boxes}/nest/stop`)
-  // Of another box of the same agent.
+  // Another box of the same agent still answers.
   expect(await inBox('plain', 'echo answered')).toBe('answered')
   expect((await stopped).status).toBe(200)
   await machine().until(`[ ! -e ${group} ]`)

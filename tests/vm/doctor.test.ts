@@ -8,7 +8,7 @@ interface Check {
 
 const { machine, client } = useInstalled()
 
-/** Codes of all that is wrong, or could not be looked at. */
+/** Returns the codes of all checks that failed or could not run. */
 async function problems(): Promise<(string | null)[]> {
   const { checks } = JSON.parse(await machine().run('boxyard doctor --json || [ $? = 1 ]')) as { checks: Check[] }
   return checks.filter(({ level }) => level === 'problem' || level === 'unknown').map(({ code }) => code)

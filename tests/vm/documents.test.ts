@@ -9,7 +9,7 @@ import { TEST_LIMIT_MS, useInstalled } from '../helpers/vm/use-installed.ts'
 const { machine } = useInstalled()
 const DIRECTORY = '/root/documents'
 
-/** Returns the commands of the shell in a page, one a line. */
+/** Returns the shell commands of a page, one per line. */
 function commandsOf(page: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block)
@@ -27,7 +27,7 @@ test.each(['docs/install.md', 'docs/operations.md'])('every command of %s works 
   expect(commands.length).toBeGreaterThan(2)
   for (const command of commands) {
     const { exitCode, stdout, stderr } = await machine().try(`cd ${DIRECTORY} && ${command}`)
-    // The machine reaches no nameserver, which doctor finds.
+    // The machine reaches no nameserver, which doctor reports.
     const allowed = command === 'boxyard doctor' ? [0, 1] : [0]
     expect([command, allowed.includes(exitCode) ? '' : `${exitCode} ${stdout}${stderr}`]).toEqual([command, ''])
     await untilServing(machine())

@@ -6,7 +6,7 @@ import { useInstalled } from '../helpers/vm/use-installed.ts'
 const { machine, client } = useInstalled()
 const boxes = '/v1/projects/demo/boxes'
 
-/** Runs a line in a box and returns what it prints; it must succeed. */
+/** Runs a line in a box and returns its output. The line must succeed. */
 async function inBox(box: string, line: string): Promise<string> {
   const { body } = await client.shell('demo', box, line)
   expect(body).toMatchObject({ exit_code: 0, stderr: '' })
@@ -41,7 +41,7 @@ test('a box with nesting makes namespaces, mounts and cgroups of its own, below 
   const own = '/sys/fs/cgroup/own'
   await inBox('nest', `mkdir ${own} && echo 8 >${own}/pids.max`)
   expect(await inBox('nest', `sh -c 'echo 0 >${own}/cgroup.procs && cat /proc/self/cgroup'`)).toMatch(/\/own$/)
-  // More memory than the box may have is allowed to a cgroup below it, and not given.
+  // A nested cgroup can set a limit above the box's, but gets no more memory than the box.
   const line = `echo max >${own}/memory.max; sh -c 'echo 0 >${own}/cgroup.procs; exec tail -c 400m /dev/zero >/dev/null'`
   expect((await client.shell('demo', 'nest', line)).body.exit_code).not.toBe(0)
   expect(Number(await inBox('nest', "sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events"))).toBeGreaterThan(0)
@@ -67,16 +67,16 @@ test('sockets that a box does not read take no more memory than the box may have
   const before = tcpMib(await machine().run('cat /proc/net/sockstat'))
   const kills = async (): Promise<string> => machine().run(`sed -n 's/^oom_kill //p' ${group}/memory.events`)
   const killed = await kills()
-  // In the box's cgroup, which is what counts; the box itself has no perl.
+  // Runs in the box's cgroup, which is what counts. The box itself has no perl.
   const attack = `sh -c 'echo 0 >${group}/cgroup.procs; exec perl /tmp/attack.pl'; echo "ended with $?"`
   const told = await machine().run(attack)
-  // What they hold is the box's: less than it may have, or it is killed for more.
+  // The sockets' memory counts for the box. It stays below the box's limit, or the kernel kills the program.
   if (told.includes('ended with 137')) expect(Number(await kills())).toBeGreaterThan(Number(killed))
   else {
     expect(tcpMib(told) - before).toBeGreaterThan(8)
     expect(tcpMib(told) - before).toBeLessThan(128)
   }
-  // The kernel charges a packet that it has already taken beyond the limit (memcontrol.c, mem_cgroup_charge_skmem).
+  // The kernel charges a packet that it has already accepted beyond the limit (memcontrol.c, mem_cgroup_charge_skmem).
   expect(Number(await machine().run(`cat ${group}/memory.peak`))).toBeLessThan(129 * 1024 ** 2)
 })
 
@@ -85,7 +85,7 @@ test('a box that exceeds what it may do with the disk is paused, writes no more 
   expect((await client.post(boxes, { name: 'bounded', config })).status).toBe(201)
   const { body } = await client.get(`${boxes}/bounded`)
   const group = (await machine().run(`find /sys/fs/cgroup -type d -name ${body.id}`)).trim()
-  // Of the device of the pool: a loop device.
+  // Reads the line of the pool's device, a loop device.
   const written = async (): Promise<{ seconds: number; bytes: number }> => {
     const text = await machine().run(`cut -d " " -f 1 /proc/uptime; cat ${group}/io.stat`)
     const bytes = Number(/^7:.* wbytes=(\d+)/m.exec(text)?.[1] ?? 0)
@@ -99,7 +99,7 @@ test('a box that exceeds what it may do with the disk is paused, writes no more 
   await machine().run('sleep 30')
   const after = await written()
   expect(after.bytes).toBeGreaterThan(before.bytes)
-  // A second's worth in advance, and what one sync writes at once.
+  // Allows a burst of one second, plus what one sync writes at once.
   const most = (after.seconds - before.seconds + 1) * 1e6 + 8 * 1024 ** 2
   expect(after.bytes - before.bytes).toBeLessThan(2 * most)
   expect(await inBox('bounded', 'echo on')).toBe('on')

@@ -6,7 +6,7 @@ const { machine, client } = useInstalled()
 const boxes = '/v1/projects/demo/boxes'
 const AGENT = 'systemctl show --property=MainPID --value boxyard-agent'
 
-/** Returns the start time of the init of a box and the id of its command, by which both are the same processes as before. */
+/** Returns the start time of a box's init and the id of its command, which identify the same processes later. */
 async function processesOf(box: string): Promise<string> {
   const line = 'for pid in 1 $(cat /root/pid); do cut -d " " -f 22 /proc/$pid/stat; done'
   const { body } = await client.shell('demo', box, line)
@@ -14,7 +14,7 @@ async function processesOf(box: string): Promise<string> {
   return body.stdout
 }
 
-/** Runs `act` and checks that the box, its command and their output go on. */
+/** Runs `act` and checks that the box, its command and their output continue. */
 async function keepsBoxes(act: () => Promise<unknown>): Promise<void> {
   const before = await processesOf('web')
   await act()

@@ -23,14 +23,14 @@ const PACKAGES = [
 ]
 
 /**
- * Makes the tar of a Debian with the programs that make containers, compressed, since the machine copies its bytes as slowly as it computes.
- * What their packages do at their installation is not needed here.
+ * Builds the tar of a Debian root with container tools. It is compressed, because copying into the machine is as slow as its CPU. The test
+ * does not need the packages' installation scripts.
  */
 async function makeRoot(directory: string): Promise<string> {
   const [root, tar] = [`${directory}/root`, `${directory}/root.tar.zst`]
   await unpackDebian(root, PACKAGES, TEST_LIMIT_MS)
   writeFileSync(`${root}/etc/group`, 'root:x:0:\ndocker:x:999:\nann:x:1000:\n')
-  // As their packages do: the tables of the kernel's own interface.
+  // Selects the nftables variants, as the packages' scripts do.
   for (const name of ['iptables', 'ip6tables'])
     await runOk('ln', ['-sfn', `/usr/sbin/${name}-nft`, `${root}/usr/sbin/${name}`])
   for (const path of ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'var/cache', 'var/lib/apt', 'dev'])
@@ -39,7 +39,7 @@ async function makeRoot(directory: string): Promise<string> {
   return tar
 }
 
-/** Runs a line of the shell in the box; it must succeed. */
+/** Runs a shell line in the box. The line must succeed. */
 async function inBox(line: string, more: object = {}): Promise<string> {
   const { body } = await client.shell('demo', 'nest', line, { timeout_seconds: 600, ...more })
   expect([line, body.exit_code === 0 ? '' : body]).toEqual([line, ''])
@@ -85,7 +85,7 @@ test('podman runs containers with limits and a network of their own', async () =
 
 test('Docker runs containers with limits and a network of their own', async () => {
   const daemon = 'exec dockerd >/var/log/dockerd 2>&1'
-  // Beside other work an emulated machine may take longer to start a command than the agent waits (runtime_unavailable).
+  // Under other load, an emulated machine may take longer to start a command than the agent waits (runtime_unavailable).
   await untilSucceeds(async () => {
     const started = await client.shell('demo', 'nest', daemon, { no_hup: true })
     expect([started.status, started.body]).toEqual([202, expect.anything()])
@@ -99,7 +99,7 @@ test('Docker runs containers with limits and a network of their own', async () =
     `${64 * 1024 ** 2}\n32\n1`,
   )
   expect(await inBox('docker info --format "{{.Driver}} {{.CgroupVersion}}"')).toMatch(/^overlay(fs|2) 2$/)
-  // A port of a container is reached at the box.
+  // The box reaches a container's published port.
   await inBox(
     `docker run -d --name web -p 8081:80 boxed sh -c 'while :; do echo from the container | busybox nc -l -p 80; done'`,
   )

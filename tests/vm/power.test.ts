@@ -9,9 +9,9 @@ const boxes = '/v1/projects/demo/boxes'
 const CUTS = Number(process.env['TEST_VM_CUTS'] ?? 1)
 
 test(`nothing that was acknowledged is lost in ${CUTS} power cuts under load`, async () => {
-  // The machine was saved as it ran, and has gone on.
+  // The machine was saved while it ran, and has been resumed.
   await untilServing(machine())
-  // A machine that has just booted beside other work may take longer than a front waits: a repeat has the first one's answer.
+  // A freshly booted machine under other load may take longer than a front waits. A repeat returns the first response.
   const once = { headers: { 'idempotency-key': 'web' } }
   await untilSucceeds(async () => {
     expect((await client.post(boxes, { name: 'web', config: { ram_mb: 128 } }, once)).status).toBe(201)
@@ -25,7 +25,7 @@ test(`nothing that was acknowledged is lost in ${CUTS} power cuts under load`, a
     await load
     await machine().start()
     await untilServing(machine())
-    // The box comes up by itself; until then a command is refused.
+    // The box starts automatically. Until then it refuses commands.
     await machine().until(`curl -sS --fail -H "Authorization: Bearer $(cat /var/lib/boxyard/admin.token)" \
       --json '{"command":["true"]}' http://127.0.0.1:8080${boxes}/web/exec`)
     await effects.compare()

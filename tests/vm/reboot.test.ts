@@ -22,7 +22,10 @@ async function secondsUntil(unit: string): Promise<number> {
   return Number(text) / 1e6
 }
 
-/** Boots without Boxyard and then with it. Returns the seconds to multi-user.target of the one, and to the first answer of the other. */
+/**
+ * Boots without Boxyard and then with it. Returns the seconds until multi-user.target of the first boot, and until the first response of
+ * the second.
+ */
 async function bootBoth(): Promise<{ without: number; answered: number }> {
   await machine().run(`systemctl disable --quiet ${UNITS}`)
   await machine().reboot()
@@ -41,7 +44,7 @@ async function bootBoth(): Promise<{ without: number; answered: number }> {
 
 test('the API answers within twice the time that a boot takes without Boxyard', async () => {
   await noteFirstAnswers(machine())
-  // Other work of this host slows the one boot or the other.
+  // Other work of this host may slow down either boot.
   let best = Number.POSITIVE_INFINITY
   for (let pair = 0; pair < 3 && best > 2; pair += 1) {
     const { without, answered } = await bootBoth()

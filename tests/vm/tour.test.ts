@@ -5,18 +5,18 @@ const { machine, client } = useInstalled()
 const project = '/v1/projects/demo'
 const boxes = `${project}/boxes`
 
-/** Returns the last word of what a shell prints in a box. */
+/** Returns the output of a shell line in a box. */
 async function ask(box: string, line: string): Promise<string> {
   const { body } = await client.shell('demo', box, line)
   return String(body.stdout).trim()
 }
 
-/** Starts a command that goes on; asks again where the service had no time for it. */
+/** Starts a detached command. Retries while the service is too busy. */
 async function startDetached(box: string, line: string): Promise<void> {
   for (let status = 503; status >= 500; ) ({ status } = await client.shell('demo', box, line, { no_hup: true }))
 }
 
-/** Returns the text of a file in the cgroup of a box. */
+/** Returns the text of a file in a box's cgroup. */
 async function readCgroup(id: string, file: string): Promise<string> {
   return await machine().run(`cat "$(find /sys/fs/cgroup -type d -name '${id}' | head -n 1)/${file}"`)
 }
@@ -94,7 +94,7 @@ test('limits are in the cgroup of the box, bind, and change while it runs', asyn
   const [quota = 0, period = 1] = (await readCgroup(id, 'cpu.max')).split(' ').map(Number)
   expect(quota / period).toBe(2)
   expect((await client.shell('demo', 'tight', 'dd if=/dev/zero of=/dev/null bs=200M count=1')).body.exit_code).toBe(0)
-  // The same init: nothing was restarted.
+  // The init is the same, so nothing was restarted.
   expect(await ask('tight', 'cat /proc/1/stat | cut -d " " -f 22')).toBe(started)
 })
 

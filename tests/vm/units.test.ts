@@ -5,20 +5,20 @@ import { TEST_LIMIT_MS, useInstalled } from '../helpers/vm/use-installed.ts'
 const UNIT = '/sys/fs/cgroup/system.slice/boxyard-boxes.service'
 const BOXES = '/v1/projects/demo/boxes'
 const { machine, client } = useInstalled()
-/** Processes that outlive the agent, as they were before anything happened to it. */
+/** Processes that outlive the agent, as recorded before any test stopped it. */
 let outliving: string
 
 beforeAll(async () => {
   expect((await client.post(BOXES, { name: 'web' })).status).toBe(201)
 }, TEST_LIMIT_MS)
 
-/** Returns what runs outside the agent: inits of boxes, a command that stays, the shim and the edge. */
+/** Returns the pids that run outside the agent: inits of boxes, a detached command, the shim and the edge. */
 const processes = (): Promise<string> =>
   machine().run(
     `cd ${UNIT}; cat boxyard/*/box_*/cgroup.procs boxyard/*/box_*/held-*/cgroup.procs edge/cgroup.procs shim/cgroup.procs`,
   )
 
-/** Returns lines of the journal of this boot in which systemd complains of processes of ours. */
+/** Returns this boot's journal lines in which systemd complains about Boxyard processes. */
 const complaints = async (): Promise<string> =>
   (await machine().try(`journalctl -b -o cat | grep -iE 'boxyard.*(left-over|remains running)'`)).stdout
 
@@ -45,7 +45,7 @@ test('a hardened agent starts a box with all that boxes have', async () => {
   expect(exec.status).toBe('running')
   outliving = await processes()
   expect(outliving.split('\n').length).toBeGreaterThanOrEqual(6)
-  // Programs that the agent runs for a moment are there, too.
+  // The cgroup also holds programs that the agent runs briefly.
   const own = 'cat /sys/fs/cgroup/system.slice/boxyard-agent.service/cgroup.procs'
   await machine().until(`[ "$(${own})" = "$(systemctl show -P MainPID boxyard-agent)" ]`)
 })
