@@ -4,7 +4,7 @@ import { type BenchContext, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeOnce } from './figures.ts'
 import { inPool } from './pool-shell.ts'
 
-/** Compares backups to a folder with btrfs send and zstd by hand, and times one of a single changed line in 5 GB. */
+/** Compares backups to a folder with manual btrfs send and zstd, and times a backup of one changed line in 5 GB. */
 export async function benchBackups(context: BenchContext): Promise<void> {
   const { client } = context
   await createBox(client, 'backed')
@@ -37,7 +37,7 @@ async function benchWhole({ client, service }: BenchContext): Promise<void> {
     restored?.push(await timeOnce(() => restore(client, id)))
     await hand(`btrfs -q subvolume delete tmp_back/tmp_hand tmp_back; rm ${file}`)
     await client.delete(`${DATA}/restored`)
-    // Without the previous backup the next is a full one again.
+    // Without the previous backup, the next is a full one again.
     await client.delete(`${DATA}/whole/backups/${id}`)
     await hand('btrfs subvolume sync .; sync')
   }

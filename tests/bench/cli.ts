@@ -10,7 +10,7 @@ import { ROOT } from '../../infra/commands.ts'
 import { type BenchContext, boxPath, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 
-/** Measures the command line as a whole process, beside docker's own client with the same work. */
+/** Measures the CLI as a whole process, against docker's own client with the same work. */
 export async function benchCli(context: BenchContext): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-bench-cli-'))
   const program = await buildCli(directory)
@@ -48,13 +48,13 @@ export async function benchCli(context: BenchContext): Promise<void> {
 
 interface Lab extends BenchContext {
   directory: string
-  /** Runs our command line to its end. */
+  /** Runs the Boxyard CLI to its end. */
   ours(...args: string[]): Promise<void>
-  /** Runs another program to its end. */
+  /** Runs another Node.js program to its end. */
   node(program: string): Promise<void>
-  /** Runs nothing by Node.js. */
+  /** Runs an empty Node.js program. */
   plain(): Promise<void>
-  /** Runs docker's to its end. */
+  /** Runs the docker CLI to its end. */
   theirs(...args: string[]): Promise<void>
   watch(...args: string[]): ReturnType<typeof spawn>
 }
@@ -93,7 +93,10 @@ async function measureExec(lab: Lab, starts: readonly number[]): Promise<void> {
   report('  the same by a program of ws alone', `${(floor - percentile(starts, 0.5)).toFixed(1)} ms`, 'told', true)
 }
 
-/** Writes the shortest program that streams a command by the package that we stream by, with its code kept, and returns its path. */
+/**
+ * Writes the shortest program that streams a command with the WebSocket package of the CLI, with its compiled code cached. Returns its
+ * path.
+ */
 async function writeLeastProgram({ service, directory }: Lab): Promise<string> {
   const path = join(directory, 'least.cjs')
   const url = `${service.url.replace('http', 'ws')}${boxPath(NAME)}/exec/ws?command=true`
@@ -137,7 +140,7 @@ async function measureCopies(lab: Lab): Promise<void> {
     COPIES,
     () => ours('cp', `${NAME}:/root/gib`, back),
     () => theirs('cp', `${NAME}:/gib`, back),
-    // Replacing a file waits for the disk (ext4 writes the new one first), whoever does it.
+    // Replacing a file waits for the disk, with either client. ext4 writes the new file first.
     () => {
       rmSync(back, { force: true })
       writeBack()
@@ -185,7 +188,7 @@ async function measureSync({ ours, theirs, watch, directory }: Lab): Promise<voi
   report('  by sync --watch', summary(rounds), '≤ 300 ms', percentile(rounds, 0.5) <= 300)
 }
 
-/** Waits for lines of stderr that come after the call. */
+/** Waits for lines of stderr that arrive after the call. */
 function createLines(child: ReturnType<typeof spawn>): { until(pattern: RegExp): Promise<void> } {
   let look: (line: string) => void = () => undefined
   let fail: (error: Error) => void = () => undefined
@@ -204,7 +207,7 @@ function createLines(child: ReturnType<typeof spawn>): { until(pattern: RegExp):
   }
 }
 
-/** Times both, in turns, so that what else the machine does meets both. */
+/** Times both alternately, so that other load of the machine affects both. */
 async function inTurns(
   rounds: number,
   ours: () => Promise<void>,
@@ -231,9 +234,9 @@ function reportRates(what: string, ours: readonly number[], theirs: readonly num
   report(what, `${rate.toFixed(0)} MB/s, ${beside(ours, theirs)}`, '≥ 400 MB/s', rate >= 400)
 }
 
-/** Begins with a disk that has nothing left to write of copies before. */
+/** Waits until the disk has written all of the previous copies. */
 function writeBack(): void {
-  // Twice: the first writes what a box has to the file of its pool.
+  // Syncs twice, because the first sync writes a box's data to its pool's file.
   for (let i = 0; i < 2; i++) execFileSync('sync')
 }
 

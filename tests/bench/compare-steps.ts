@@ -10,13 +10,13 @@ export interface Service {
   token: string
 }
 
-/** What is timed at both services in turns. */
+/** A step that the benchmark times at both services alternately. */
 export interface Step {
   pairs: number
   act(service: Service, index: number): Promise<void>
 }
 
-/** Creates what the steps work with: a box with files and a service at its URL, and a volume. */
+/** Creates a box with files and a service at its URL, and a volume, for the steps. */
 export async function prepare({ client }: Service): Promise<void> {
   await createBox(client, 'warm')
   await ask(client, 'POST', DATA, { body: { name: 'volume', size_gb: 1 } })

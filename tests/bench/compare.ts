@@ -11,16 +11,16 @@ interface Side extends Service {
   close(): Promise<void>
 }
 
-/** Milliseconds of one step at both, pair by pair. */
+/** Milliseconds of one step at both services, by pair. */
 interface Times {
   other: number[]
   own: number[]
 }
 
 /**
- * Compares this checkout with another, such as a clone of an earlier commit with its packages installed. Both services run, and take
- * each step in turns; the ratio is the median of the pairs', so that it bears a machine whose speed varies. The second of two equal
- * services is up to 7 % slower at some steps: half of the pairs are taken in each order of starting.
+ * Compares this checkout with another, such as a clone of an earlier commit with its packages installed. Both services run, and take each
+ * step alternately. The ratio is the median of all pairs, which tolerates a machine of varying speed. The second of two equal services is
+ * up to 7 % slower at some steps, so half of the pairs run in each order of starting.
  */
 export async function benchCompare(directory: string | undefined): Promise<void> {
   if (directory === undefined) throw new Error('usage: npm run bench -- compare DIRECTORY')

@@ -1,7 +1,7 @@
 import { type BenchContext, createBox, deleteBox, execEcho } from './context.ts'
 import { percentile, report, summary, timeOnce } from './figures.ts'
 
-/** Times 100 creates at once, each with a first command. */
+/** Times 100 concurrent creates, each with a first command. */
 export async function benchConcurrency({ client, docker }: BenchContext): Promise<void> {
   const ours = await atOnce(async (name) => {
     await createBox(client, name)

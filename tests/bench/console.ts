@@ -51,7 +51,7 @@ async function arrive(page: Page, url: string, heading: string): Promise<void> {
   await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
 }
 
-/** The bytes of the first page as gzip sends them, and the time until it can be used, with an empty cache. */
+/** Measures the gzip size of the first page, and the time until it is interactive, with an empty cache. */
 async function measureLoads({ service, context }: ConsoleBench): Promise<void> {
   const times: number[] = []
   let gzipBytes = 0
@@ -63,7 +63,7 @@ async function measureLoads({ service, context }: ConsoleBench): Promise<void> {
     const paths: string[] = []
     page.on('response', (answer) => paths.push(new URL(answer.url()).pathname))
     await page.goto(`${service.url}/`, { waitUntil: 'commit' })
-    // By the page's own clock: the first frame in which the page has its content, and answers.
+    // Uses the page's own clock. Ends at the first frame in which the page has its content and responds.
     times.push(await run<number>(page, INTERACTIVE))
     const files = paths.map((path) => join(CONSOLE_DIRECTORY, `${path === '/' ? '/index.html' : path}.gz`))
     gzipBytes = files.filter((file) => existsSync(file)).reduce((sum, file) => sum + statSync(file).size, 0)
@@ -74,7 +74,7 @@ async function measureLoads({ service, context }: ConsoleBench): Promise<void> {
   report('console: interactive, empty cache', summary(times), 'p50 1 s', percentile(times, 0.5) <= 1000)
 }
 
-/** The time from the answer to a change until the page of the box shows it. */
+/** Measures the time from the response to a change until the page of the box shows it. */
 async function measureChanges({ service, client, page }: ConsoleBench): Promise<void> {
   await arrive(page, `${service.url}/boxes`, 'Boxes')
   await page.getByText('Live').waitFor()
@@ -89,7 +89,7 @@ async function measureChanges({ service, client, page }: ConsoleBench): Promise<
   report('console: a status change is on screen', summary(times), 'p95 250 ms', percentile(times, 0.95) <= 250)
 }
 
-/** The time from a key to its echo in the terminal, above that of the same over the WebSocket alone. */
+/** Measures the time from a key to its echo in the terminal, minus the same time over a bare WebSocket. */
 async function measureEcho({ service, page }: ConsoleBench): Promise<void> {
   const own = await echoOfSocket(service)
   await arrive(page, `${service.url}/boxes/demo/api/terminal?session=echo`, 'demo/api')
@@ -135,7 +135,7 @@ async function echoOfSocket(service: TestService): Promise<number[]> {
   return times
 }
 
-/** The frames of the page while `yes` runs in its terminal, and how long it shows that after Ctrl-C. */
+/** Measures the frames of the page while `yes` runs in its terminal, and the time from Ctrl-C to the next command's output. */
 async function measureFlood({ service, page }: ConsoleBench): Promise<void> {
   await arrive(page, `${service.url}/boxes/demo/api/terminal?session=flood`, 'demo/api')
   await page.locator('[data-state="open"]').waitFor()
@@ -159,7 +159,7 @@ async function measureFlood({ service, page }: ConsoleBench): Promise<void> {
   report('console: from Ctrl-C in `yes` to what is typed next', summary(interrupts), '≤ 500 ms', median <= 500)
 }
 
-/** The frames while a list of 10,000 boxes is scrolled; the boxes are answers in the place of the service's. */
+/** Measures the frames while a list of 10,000 boxes scrolls. Replaces the service's response with these boxes. */
 async function measureLongList({ service, client, page }: ConsoleBench): Promise<void> {
   const { body } = await client.get('/v1/projects/demo/boxes/web')
   const boxes = Array.from({ length: 10_000 }, (_, index) => ({
@@ -179,10 +179,10 @@ async function measureLongList({ service, client, page }: ConsoleBench): Promise
   report('console: frames while 10,000 boxes scroll', measured, '60 a second', perSecond >= 58)
 }
 
-/** The requests of a page at rest in a minute. */
+/** Counts the requests of an idle page in a minute. */
 async function measureIdle({ service, page }: ConsoleBench): Promise<void> {
   await arrive(page, `${service.url}/`, 'Overview')
-  // By then the files of all pages have come.
+  // The files of all pages have loaded by then.
   await pause(10_000)
   let count = 0
   page.on('request', () => count++)
@@ -190,7 +190,7 @@ async function measureIdle({ service, page }: ConsoleBench): Promise<void> {
   report('console: requests of an idle tab in a minute', String(count), '1', count <= 1)
 }
 
-/** Runs a program of the page with a value, and returns what it comes to. */
+/** Runs a function in the page with a value, and returns its result. */
 function run<T>(page: Page, program: string, given?: unknown): Promise<T> {
   return page.evaluate<T>(`(${program})(${JSON.stringify(given)})`)
 }
@@ -200,7 +200,7 @@ const CHANGES = 20
 const KEYS = 100
 const INTERRUPTS = 5
 
-/** Programs of the page, as text: their types are those of a browser. */
+/** Functions of the page. They are text, because their types are a browser's. */
 const INTERACTIVE = `() => new Promise((resolve) => {
   const look = () => document.querySelector('h1') && document.querySelector('[role="meter"]')
     ? requestAnimationFrame(() => setTimeout(() => resolve(performance.now())))

@@ -6,7 +6,10 @@ import { promisify } from 'node:util'
 import { COPY_TABLE, type CopySide, expectedOf, tryCopies } from '../helpers/clients/copy-table.ts'
 import { startDockerPeer } from './docker-peer.ts'
 
-/** Compares the table of `cp` with the docker of this machine, both ways, and prints the rows that differ. @throws Error if there are any */
+/**
+ * Compares the table of `cp` with this machine's docker, in both directions, and prints the rows that differ. @throws Error if any row
+ * differs
+ */
 export async function benchCopies(): Promise<void> {
   const docker = await startDockerPeer()
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-copies-'))

@@ -30,7 +30,7 @@ export async function benchDiff(context: BenchContext): Promise<void> {
   await deleteBox(client, 'changing')
 }
 
-/** Times diffs of pairs that were not requested before, so that none is cached. */
+/** Times diffs of new pairs, so that none is cached. */
 async function timeFresh(context: BenchContext): Promise<number[]> {
   const { client } = context
   const values: number[] = []

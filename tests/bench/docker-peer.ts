@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Pool } from 'undici'
 
-/** Docker's API on this host, with a daemon, image and data of its own. */
+/** Docker's API on this host, with its own daemon, image and data. */
 export interface DockerPeer {
-  /** Where its daemon listens, for docker's own client: `DOCKER_HOST`. */
+  /** Address of the daemon, for the docker CLI's `DOCKER_HOST`. */
   host: string
   createAndStart(name: string, image?: string): Promise<void>
   /** Runs `echo` and waits for its output and exit code. */
   exec(name: string): Promise<void>
-  /** Runs a command line; throws if it fails. */
+  /** Runs a command line. Throws if it fails. */
   shell(name: string, line: string): Promise<void>
   /** Commits a running container as image `repository:tag`. */
   commit(name: string, image: string): Promise<void>
@@ -86,7 +86,7 @@ interface Content {
 }
 
 interface Daemon {
-  /** Resolves with the reason of its end and its last output. */
+  /** Resolves when the daemon exits, with the reason and its last output. */
   fault: Promise<Error>
   stop(): Promise<void>
 }

@@ -30,8 +30,8 @@ export async function benchEdge(): Promise<void> {
 }
 
 /**
- * Measures in pairs, in alternating order, and compares within each pair: the background load of the machine changes over time,
- * and so affects both of a pair alike.
+ * Measures in pairs, in alternating order, and compares within each pair. The machine's background load changes over time, and so affects
+ * both sides of a pair.
  */
 async function compareRates(lab: EdgeLab, alonePort: number): Promise<void> {
   for (const [kind, host] of Object.entries({ private: PRIVATE, public: PUBLIC })) {
@@ -50,7 +50,7 @@ async function compareRates(lab: EdgeLab, alonePort: number): Promise<void> {
   }
 }
 
-/** Results of one round: answers, or milliseconds. */
+/** Results of one round, as a number of responses or as milliseconds. */
 interface Pair {
   alone: number
   ours: number
@@ -89,7 +89,7 @@ async function benchNames(lab: EdgeLab): Promise<void> {
   report('edge: a name comes or goes', `p95 ${p95.toFixed(1)} ms`, '60 ms', p95 <= 60)
 }
 
-/** Starts a bare HAProxy with these lines in its frontend, on a port of its own. */
+/** Starts a bare HAProxy with these lines in its frontend, on its own port. */
 async function startHaproxy(directory: string, name: string, lines: string): Promise<{ port: number; end(): void }> {
   const port = await freePort()
   const config = join(directory, `${name}.cfg`)
@@ -119,7 +119,7 @@ backend server
   server one 127.0.0.1:${port}`
 }
 
-/** Counts the answers within `ROUND_MS`, over enough connections to keep all processes busy. */
+/** Counts the responses within `ROUND_MS`, over enough connections to keep all processes busy. */
 async function countAnswers(port: number, host: string): Promise<number> {
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => openClient(port, host)))
   const end = performance.now() + ROUND_MS
@@ -133,7 +133,7 @@ async function countAnswers(port: number, host: string): Promise<number> {
   return count
 }
 
-/** Opens a minimal client, which expects every answer to be as long as the first. */
+/** Opens a minimal client, which expects every response to be as long as the first. */
 async function openClient(port: number, host: string): Promise<{ ask(): Promise<void>; end(): void }> {
   const socket = connect(port, '127.0.0.1').setNoDelay()
   const request = `GET / HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`

@@ -4,7 +4,7 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** Runs `work` `count` times, one after another; returns the milliseconds of each. */
+/** Runs `work` `count` times, one after another. Returns the milliseconds of each. */
 export async function timeEach(count: number, work: (index: number) => Promise<void>): Promise<number[]> {
   const values: number[] = []
   for (let i = 0; i < count; i++) values.push(await timeOnce(() => work(i)))
@@ -18,7 +18,7 @@ export async function timeOnce(work: () => Promise<void>): Promise<number> {
   return performance.now() - start
 }
 
-/** Returns the MB/s of each of `rounds` of `pass`, which passes `bytes`. */
+/** Runs `pass`, which transfers `bytes`, for `rounds`. Returns the MB/s of each. */
 export async function rateEach(rounds: number, bytes: number, pass: () => Promise<void>): Promise<number[]> {
   return (await timeEach(rounds, pass)).map((ms) => bytes / 1000 / ms)
 }
@@ -33,13 +33,15 @@ export function summary(values: readonly number[]): string {
   return `p50 ${percentile(values, 0.5).toFixed(1)} / p95 ${percentile(values, 0.95).toFixed(1)} ms (n=${values.length})`
 }
 
-/** Prints one line of the report: name, measured value, target, and whether it holds. If not, this process exits with 1. */
+/**
+ * Prints one line of the report, with name, measured value, target, and whether it holds. If it does not hold, this process exits with 1.
+ */
 export function report(what: string, measured: string, target: string, holds: boolean): void {
   const mark = judge(holds, 'FALLS SHORT')
   process.stdout.write(`${what.padEnd(44)} ${measured.padEnd(44)} target ${target.padEnd(16)} ${mark}\n`)
 }
 
-/** Returns the last word of a line of the report: `holds`, or else `failure`, and then this process exits with 1. */
+/** Returns the last word of a report line, which is `holds` or `failure`. On failure this process exits with 1. */
 export function judge(holds: boolean, failure: string): string {
   if (!holds) process.exitCode = 1
   return holds ? 'holds' : failure

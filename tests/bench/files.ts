@@ -114,7 +114,7 @@ function compare(what: string, ours: readonly number[], direct: readonly number[
   report(what, `${summary(ours)}; directly p50 ${theirs.toFixed(2)} ms`, target, isInformative || mine <= bound)
 }
 
-/** Passes 1 GiB through a loopback socket: the least work of any server in this language. */
+/** Sends 1 GiB through a loopback socket, which is the least work of any server in this language. */
 function passOverLoopback(block: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
@@ -149,7 +149,7 @@ function originOf({ service }: BenchContext, at: Address): string {
   return at === 'front' ? service.url : service.dataUrl
 }
 
-// Writes as the service does: a synced temporary file, a rename, and a sync of the directory.
+// Writes as the service does, with a synced temporary file, a rename, and a sync of the directory.
 function writeDirectly(path: string, block: Uint8Array, count: number): void {
   const fd = fs.openSync(`${path}.new`, 'w')
   for (let i = 0; i < count; i++) fs.writeSync(fd, block)
@@ -206,7 +206,7 @@ async function drain({ service }: BenchContext, url: string): Promise<number> {
   return bytes
 }
 
-// Reads with curl: a client in Node.js would take as much processor time as the service.
+// Reads with curl, because a client in Node.js would take as much CPU time as the service.
 function curl(context: BenchContext, at: Address, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('curl', ['-sSf', '-o', '/dev/null', '-K', '-', `${originOf(context, at)}${path}`], {
@@ -240,12 +240,12 @@ async function poolPath({ service }: BenchContext, boxId: string): Promise<strin
 
 type Address = 'agent' | 'front'
 
-/** Large bodies go directly to the agent where possible; the standalone front passes them on. */
+/** Large bodies go directly to the agent where possible. The standalone front forwards them. */
 const ADDRESSES = ['agent', 'front'] as const
 const PLACES = { agent: "at the agent's address", front: 'through the front' }
 const ROUNDS = 200
 const LARGE = `${boxPath('files')}/files/read?path=/root/large`
-// Compiles the hot paths, as in a service that has been up for a while.
+// Compiles the hot paths, as in a long-running service.
 const WARM_UPS = 300
 const GIB_BLOCKS = 1024
 const LARGE_ROUNDS = 3

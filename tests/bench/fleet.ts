@@ -5,8 +5,8 @@ import { startService } from '../helpers/service.ts'
 import { percentile, report, summary, timeOnce } from './figures.ts'
 
 /**
- * Measures a fleet of three cells, with a real API server and etcd, all on this machine: what a call through another door costs, a
- * create, a list over all cells, and how soon a revoked token is refused everywhere.
+ * Measures a fleet of three cells on this machine, with a real API server and etcd. Times a call through another entry point, a create, a
+ * list over all cells, and the delay until every cell refuses a revoked token.
  */
 export async function benchFleet(): Promise<void> {
   const fleet = await startFleet(['aa', 'bb', 'cc'], { BOXYARD_POOL_GB: '2', BOXYARD_BOXES_MAX: '1000' })
@@ -20,7 +20,7 @@ export async function benchFleet(): Promise<void> {
   }
 }
 
-/** Times the same call through the owner's own door and through another, in turn. */
+/** Times the same call through the owner's own entry point and through another, alternately. */
 async function benchCalls({ cells }: FleetOfTests): Promise<void> {
   const [owner, other] = pairOf(cells)
   await made(owner.client.post(BOXES, { name: 'called', node: owner.node }))
@@ -37,7 +37,7 @@ async function benchCalls({ cells }: FleetOfTests): Promise<void> {
   report('fleet: a call through another door', text, '+1 / +2 ms', Number(p50) <= 1 && Number(p99) <= 2)
 }
 
-/** Times creates through the doors in turn, beside those of an agent alone. */
+/** Times creates through each entry point in sequence, against a standalone agent. */
 async function benchCreates({ cells }: FleetOfTests): Promise<void> {
   const alone = await startService()
   const client = createClient(
@@ -62,7 +62,7 @@ async function benchCreates({ cells }: FleetOfTests): Promise<void> {
   }
 }
 
-/** Times from the answer to a revocation until every other door refuses the token. */
+/** Times from the response to a revocation until every other entry point refuses the token. */
 async function benchRevocations({ cells }: FleetOfTests): Promise<void> {
   const times: number[] = []
   const [first, ...others] = cells

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type BenchContext, createBox, deleteBox, forkBox, shellIn } from './context.ts'
 import { percentile, report, timeOnce } from './figures.ts'
 
-/** Times 100 forks of one running box at once, until all of them run. */
+/** Times 100 concurrent forks of one running box, until all of them run. */
 export async function benchForkBurst({ client }: BenchContext): Promise<void> {
   await createBox(client, 'source')
   await shellIn(client, 'source', 'head -c 1000000 /dev/urandom > /root/data')
@@ -26,6 +26,6 @@ export async function benchForkBurst({ client }: BenchContext): Promise<void> {
 }
 
 const ROUNDS = 3
-// Lets the clean-up of deleted boxes finish.
+// Lets the cleanup of deleted boxes finish.
 const PAUSE_MS = 5000
 const NAMES = Array.from({ length: 100 }, (_, i) => `fork-${i}`)

@@ -1,7 +1,7 @@
 import { type BenchContext, boxPath } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** Times deploys of a service in forks of a running box with a 5 GB root; its server listens at once. */
+/** Times deploys of a service in forks of a running box with a 5 GB root. Its server listens at once. */
 export async function benchForkDeploys({ client }: BenchContext, box: string): Promise<void> {
   const service = `${boxPath(box)}/services/web`
   const command = ['/bin/sh', '-c', 'exec httpd -f -p $PORT -h /root']

@@ -5,7 +5,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { benchForkDeploys } from './fork-deploys.ts'
 import { FILL_LINES, LARGE_ROOT_FILES } from './large-root.ts'
 
-/** Times forks of a running box with a 5 GB root, alternating with those of a small one; docker commits and runs the same files. */
+/** Times forks of a running box with a 5 GB root, alternating with forks of a small one. Docker commits and runs the same files. */
 export async function benchFork(context: BenchContext): Promise<void> {
   const { client, docker } = context
   await createBox(client, 'small')
@@ -15,7 +15,7 @@ export async function benchFork(context: BenchContext): Promise<void> {
   const times: Record<string, number[]> = { small: [], large: [] }
   const random = createRandom(1)
   for (let i = 0; i < ROUNDS; i++) {
-    // In random order: the background work after each fork would otherwise always slow down the same one.
+    // Uses a random order. The background work after each fork would otherwise always slow down the same one.
     for (const source of random() < 0.5 ? ['small', 'large'] : ['large', 'small']) {
       // Leaves dirty pages, as a box in use does.
       await shellIn(client, source, `echo ${i} > /root/tick`)

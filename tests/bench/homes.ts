@@ -12,8 +12,8 @@ import { percentile, report, summary, timeEach } from './figures.ts'
 import { residentBytes } from './memory-peak.ts'
 
 /**
- * Measures a door of a fleet with many boxes of other cells, kept by a real API server and etcd: how long it takes from its start until it
- * knows all of them, and how much memory that is beside the same agent without any. `BENCH_HOMES` is how many, 100,000 if not given.
+ * Measures an entry point of a fleet with many boxes of other cells, stored by a real API server and etcd. Reports the time from its start
+ * until it knows all of them, and the memory that they add to the same agent. `BENCH_HOMES` sets their number, by default 100,000.
  */
 export async function benchHomes(): Promise<void> {
   const plane = await startFleetPlane()
@@ -39,7 +39,7 @@ async function benchDoor(plane: FleetPlane, service: TestService): Promise<void>
   )
   const empty = await startAgain(service, async () => undefined)
   await plane.seedHomes(HOMES)
-  // Nothing is asked for before the server has read what was written past it.
+  // The seed bypassed the API server, which must read it before the first request.
   succeed(plane.kubectl('get', '--raw', '/apis/boxyard.dev/v1alpha1/namespaces/boxyard/homes?limit=1'))
   const full = await startAgain(service, () => untilKnown(client, HOMES - 1))
   for (let i = 0; i < HOMES; i += Math.ceil(HOMES / SAMPLES)) await untilKnown(client, i)
@@ -64,7 +64,7 @@ async function benchDoor(plane: FleetPlane, service: TestService): Promise<void>
   report(`${name} memory of the control plane`, memories, 'told', true)
 }
 
-/** Starts the agent anew; returns the time until `known` resolves, and until it rests, and its memory once that has settled. */
+/** Restarts the agent. Returns the time until `known` resolves, the time until the agent is idle, and its settled memory. */
 async function startAgain(
   service: TestService,
   known: () => Promise<void>,
@@ -80,8 +80,8 @@ async function startAgain(
 }
 
 /**
- * Waits until a process has computed next to nothing for three seconds, at most two minutes; returns when it last did. What a door does not
- * know yet it reads one by one, so that it answers before it has listed all.
+ * Waits until a process has used almost no CPU for three seconds, for two minutes at most. Returns when it was last busy. An entry point
+ * reads unknown boxes one by one, so it answers before it has listed all.
  */
 async function untilRested(pid: number): Promise<number> {
   const deadline = performance.now() + RESTED_MAX_MS
@@ -107,7 +107,7 @@ async function settledBytes(pid: number): Promise<number> {
   return last
 }
 
-/** Resolves once the door tells of a seeded box: it knows that another cell has it. */
+/** Resolves once the entry point returns a seeded box, which shows that it knows the owner. */
 async function untilKnown(client: Client, index: number): Promise<void> {
   for (;;) {
     const { status, text } = await client.get(boxAt(index))
@@ -126,7 +126,7 @@ function boxAt(index: number): string {
   return `/v1/projects/many-${index % 100}/boxes/box-${index}`
 }
 
-/** What the targets are for. */
+/** Number of boxes that the targets assume. */
 const TARGETED = 100_000
 const HOMES = Number(process.env['BENCH_HOMES'] ?? TARGETED)
 const READY_S = 15

@@ -7,7 +7,7 @@ import { buildFunction } from '../../infra/build.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/auth/keys.ts'
 import { percentile, report, summary } from './figures.ts'
 
-/** Measures the function's bundle: its size, and how much longer than an empty handler a fresh Node.js takes to import it, in turns. */
+/** Measures the size of the function's bundle. Also times its import in a fresh Node.js against an empty handler, alternately. */
 export async function benchLambda(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-'))
   try {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Samples the resident memory of a process every 20 ms; `stop` returns its peak above the first sample, in MB (10⁶). */
+/** Samples the resident memory of a process every 20 ms. `stop` returns its peak above the first sample, in MB (10⁶). */
 export function watchMemory(pid: number): { stop(): number } {
   const first = residentBytes(pid)
   let most = first

@@ -1,7 +1,7 @@
 import { type BenchContext, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** Times attaching a data volume to a running box and detaching it: two requests, one after the other. */
+/** Times attaching a data volume to a running box and detaching it. These are two requests, one after the other. */
 export async function benchMounts({ client }: BenchContext): Promise<void> {
   await createBox(client, 'mounts')
   const made = await client.post(DATA, { name: 'volume', size_gb: 1 })

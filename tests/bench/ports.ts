@@ -13,8 +13,8 @@ import { BENCH_SETTINGS, boxPath, createBox, deleteBox, shellIn } from './contex
 import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
 /**
- * Measures a connection to a port of a box: the time until it is open, and one stream each way, by the SDK and through `boxyard
- * port-forward`. Starts a service of its own.
+ * Measures connections to a port of a box, by the SDK and through `boxyard port-forward`. Reports the time until one is open, and one
+ * stream in each direction. Starts its own service.
  */
 export async function benchPorts(): Promise<void> {
   const service = await startService({ settings: BENCH_SETTINGS })
@@ -76,7 +76,7 @@ async function upload(box: BoxHandle): Promise<void> {
   checkCount(await new Response(readable).text())
 }
 
-/** Runs `boxyard port-forward` with the source and the sink at free ports of this machine meanwhile. */
+/** Runs `boxyard port-forward` with the source and the sink at free local ports during `work`. */
 async function withForward(
   { url, adminToken }: TestService,
   work: (ports: readonly number[]) => Promise<void>,
@@ -102,7 +102,7 @@ async function withForward(
 async function downloadForwarded(port: number): Promise<void> {
   let received = 0
   const buffer = Buffer.alloc(READ_BYTES)
-  // Into one place: it is not this client that is measured.
+  // Reads everything into one buffer, because this client is not the subject of the measurement.
   const callback = (size: number): boolean => (received += size) >= 0
   const socket = connect({ host: '127.0.0.1', port, onread: { buffer, callback } })
   await once(socket, 'close')
@@ -131,7 +131,7 @@ const BYTES = 512 * 1024 ** 2
 const READ_BYTES = 256 * 1024
 const PIECE = Buffer.alloc(64 * 1024)
 const [ECHO, SOURCE, SINK] = [7001, 7002, 7003]
-/** What runs for each client of a port, with the connection as input and output. */
+/** Commands that run for each client of a port, with the connection as input and output. */
 const SERVERS = {
   [ECHO]: 'exec cat',
   [SOURCE]: `exec head -c ${BYTES} /dev/zero`,

@@ -2,7 +2,7 @@ import autocannon from 'autocannon'
 import { type BenchContext, boxPath, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** Times reads of one box: one at a time, and 20 in flight. */
+/** Times reads of one box, one at a time and with 20 in flight. */
 export async function benchReads({ service, client }: BenchContext): Promise<void> {
   await createBox(client, 'read')
   const get = async (): Promise<void> => {

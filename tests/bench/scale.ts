@@ -32,7 +32,7 @@ export async function benchScale({ service, client }: BenchContext): Promise<voi
   }
 }
 
-// Pauses first, so that neither the writeback of new boxes nor the clean-up of deleted ones counts.
+// Pauses first, so that neither the writeback of new boxes nor the cleanup of deleted ones counts.
 async function timeCreates(client: BenchContext['client']): Promise<number[]> {
   await sleep(5000)
   const values = await timeEach(50, (i) => createBox(client, `probe-${i}`))

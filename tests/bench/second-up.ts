@@ -6,7 +6,7 @@ import { ROOT } from '../../infra/commands.ts'
 import { freePort } from '../helpers/service.ts'
 import { report, timeOnce } from './figures.ts'
 
-/** Times `npm run up` until it reports readiness, on a machine that is set up already. */
+/** Times `npm run up` until it reports readiness, on a machine that is already set up. */
 export async function benchSecondUp(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-bench-up-'))
   const env = {
@@ -31,7 +31,7 @@ export async function benchSecondUp(): Promise<void> {
   }
 }
 
-/** Resolves when the service is ready; stops it outside of the measured time, before the next start. */
+/** Resolves when the service is ready. Stops it before the next start, outside of the measured time. */
 async function upUntilReady(env: NodeJS.ProcessEnv): Promise<void> {
   await pendingStop
   const child = spawn('npm', ['run', '--silent', 'up'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })

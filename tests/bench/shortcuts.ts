@@ -7,9 +7,9 @@ import { percentile, report, timeOnce } from './figures.ts'
 import { openBenchStream, streamQuery } from './stream-client.ts'
 
 /**
- * Measures the worth of two shortcuts of the agent: passing-bytes.ts, which collects passed-on buffers early, and stream-bridge.ts,
- * which writes past `ws`. Compares each with an agent without it, in turns, over 1 GiB; ratios are medians of pairs. A shortcut
- * that falls short is to be removed.
+ * Measures the benefit of two optimizations of the agent. passing-bytes.ts collects forwarded buffers early, and stream-bridge.ts bypasses
+ * the writes of `ws`. Compares each with an agent without it, alternately, over 1 GiB. Ratios are medians of pairs. Remove an optimization
+ * that misses its target.
  */
 export async function benchShortcuts(): Promise<void> {
   const services: TestService[] = []

@@ -4,7 +4,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { FILL_LINES } from './large-root.ts'
 import { openBenchStream, streamQuery } from './stream-client.ts'
 
-/** Times snapshots of running boxes, small and large, with volumes, and restores in place; docker commits the same files. */
+/** Times snapshots of running boxes, small and large, with volumes, and restores in place. Docker commits the same files. */
 export async function benchSnapshots(context: BenchContext): Promise<void> {
   const { client, docker } = context
   await createBox(client, 'small')
@@ -33,7 +33,7 @@ async function measureTaking({ client }: BenchContext): Promise<number[]> {
   return large
 }
 
-// Measures the pause as a client sees it that sends to the box without a break.
+// Measures the pause that a client sees while it sends to the box continuously.
 async function measurePause(context: BenchContext): Promise<void> {
   const { client, service } = context
   for (const name of ['one', 'two']) {

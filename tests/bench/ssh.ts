@@ -10,7 +10,10 @@ import { startService, type TestService } from '../helpers/service.ts'
 import { BENCH_SETTINGS, boxPath, createBox, deleteBox } from './context.ts'
 import { percentile, rateEach, ratesText, report, summary, timeEach } from './figures.ts'
 
-/** Measures OpenSSH against a box: a command from start to end beside the same over HTTP, small files, and one stream each way. Starts a service of its own. */
+/**
+ * Measures OpenSSH against a box: a command from start to end against the same over HTTP, small files, and one stream in each direction.
+ * Starts its own service.
+ */
 export async function benchSsh(): Promise<void> {
   const service = await startService({ settings: BENCH_SETTINGS })
   const client = createClient(
@@ -33,7 +36,7 @@ export async function benchSsh(): Promise<void> {
     for (let number = 0; number < SMALL_FILES; number++) writeFileSync(join(small, `${number}`), randomBytes(2000))
     const copied = await timeEach(ROUNDS, (round) => user.scp(small, `/srv/small-${round}`))
     report(`scp of ${SMALL_FILES} small files`, summary(copied), '≤ 1.5 s', percentile(copied, 0.5) <= 1500)
-    // Not `head -c`, which busybox does byte by byte: it needs a processor of its own for less than 400 MB/s.
+    // Uses dd, because busybox `head -c` reads byte by byte. It needs a whole CPU for less than 400 MB/s.
     const down = await rateEach(ROUNDS, BYTES, () =>
       user.ssh(`dd if=/dev/zero bs=64k count=${BYTES / 65_536} 2> /dev/null`),
     )
@@ -47,14 +50,14 @@ export async function benchSsh(): Promise<void> {
   }
 }
 
-/** Installs the configuration for a home of its own, and returns what runs ssh with it; throws unless it exits with 0. */
+/** Installs the configuration in a separate home directory. Returns functions that run ssh and scp, and throw unless these exit with 0. */
 async function installSsh(
   { url, adminToken }: TestService,
   home: string,
 ): Promise<{ ssh(line: string, inputBytes?: number): Promise<void>; scp(from: string, to: string): Promise<void> }> {
   const program = await buildCli(home)
   const env = { PATH: process.env['PATH'], HOME: home, BOXYARD_URL: url, BOXYARD_TOKEN: adminToken }
-  // Neither input nor output passes here: it is not this process that is measured.
+  // Neither input nor output passes through this process, because it is not the subject of the measurement.
   const run = async (words: readonly string[], inputBytes = 0): Promise<void> => {
     const line = inputBytes === 0 ? 'exec "$@" < /dev/null' : `head -c ${inputBytes} /dev/zero | "$@"`
     const child = spawn('sh', ['-c', line, 'sh', ...words], { env, stdio: ['ignore', 'ignore', 'inherit'] })

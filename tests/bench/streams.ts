@@ -4,7 +4,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { watchMemory } from './memory-peak.ts'
 import { type BenchStream, openBenchStream, streamQuery } from './stream-client.ts'
 
-/** Benchmarks commands over WebSockets: to their end, keystroke by keystroke, and in bulk. */
+/** Benchmarks commands over WebSockets, to their end, keystroke by keystroke, and in bulk. */
 export async function benchStreams(context: BenchContext): Promise<void> {
   await createBox(context.client, 'streams')
   await measureEcho(context)

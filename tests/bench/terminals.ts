@@ -13,9 +13,9 @@ import { silentLogger } from '../helpers/silent-logger.ts'
 import { percentile, report, summary } from './figures.ts'
 
 /**
- * Measures the benefit and the cost of the gate before a program in a terminal (terminal-gate.ts): how many programs start with
- * a wrong terminal size on a busy host, and the time to the first output on an idle one. With and without the gate, in
- * turns.
+ * Measures the benefit and the cost of the terminal starter (`terminal-gate.ts`), which runs before a program in a terminal. Counts the
+ * programs that start with a wrong terminal size on a busy host. Times the first output on an idle host. Runs with and without the starter,
+ * alternately.
  */
 export async function benchTerminals(): Promise<void> {
   const lab = await openOciLab()
@@ -75,7 +75,7 @@ function startSize(deps: ExecDeps, boxId: string, idBase: number): Promise<Runni
   return startExec(deps, { boxId, idBase, user, request, cwd: '/', isRunning: () => true })
 }
 
-// Drops the gate, the first argument of the command that crun starts.
+// Removes the terminal starter, the first argument of the command that crun starts.
 function withoutGate(crun: Crun): Crun {
   return {
     ...crun,
@@ -90,7 +90,7 @@ async function outputOf(start: Start): Promise<string> {
   return output
 }
 
-/** Returns the milliseconds until a started program prints; waits for its end. */
+/** Returns the milliseconds until a started program prints. Waits for its end. */
 async function firstOutput(start: Start): Promise<number> {
   const begun = performance.now()
   const running = await start()

@@ -1,7 +1,7 @@
 import { type BenchContext, boxPath, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** Times changes of processors and memory of a running box, back and forth. */
+/** Times changes of CPU and memory of a running box, back and forth. */
 export async function benchUpdate({ client }: BenchContext): Promise<void> {
   await createBox(client, 'update')
   const update = async (round: number): Promise<void> => {

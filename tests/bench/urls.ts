@@ -4,7 +4,7 @@ import { askUrl } from '../helpers/edge/url-client.ts'
 import { type BenchContext, boxPath, changePower, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 
-/** Benchmarks URLs of boxes: publishing, waking, switching versions under load, and restarting the agent under load. */
+/** Benchmarks URLs of boxes, with publishing, waking, switching versions under load, and restarting the agent under load. */
 export async function benchUrls(context: BenchContext): Promise<void> {
   const { client } = context
   await createBox(client, 'web')
@@ -102,7 +102,7 @@ async function startTunnels(client: BenchContext['client']): Promise<void> {
   await client.put(TUNNEL, { command, env: { SCRIPT: script }, port: 7000, readiness: { tcp: true } })
 }
 
-/** Opens an upgraded, silent connection. */
+/** Opens an upgraded, idle connection. */
 async function openTunnel(client: BenchContext['client']): Promise<Socket> {
   const { host, port } = new URL(await boxUrl(client, 'active_url', TUNNEL))
   const socket = connect(Number(port), '127.0.0.1')
@@ -129,6 +129,6 @@ function commandOf(text: string): string[] {
 
 const ROUNDS = 30
 const TUNNEL = `${boxPath('web')}/services/tunnel`
-/** The example of RFC 6455 §1.3: a key and its accept value. */
+/** The example of RFC 6455 §1.3, with a key and its accept value. */
 const HANDSHAKE = ['sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==']
 const ACCEPT = 'sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='

@@ -4,7 +4,7 @@ import { boxPath, deleteBox } from '../context.ts'
 import { report, timeOnce } from '../figures.ts'
 import { type ClusterBench, startClusterService, untilNoPods } from './service.ts'
 
-/** Times 30 creates at once until all boxes run, alternating with as many bare pods. */
+/** Times 30 concurrent creates until all boxes run, alternating with as many bare pods. */
 export async function benchClusterBurst(bench: ClusterBench): Promise<void> {
   const { peer } = bench
   const ours: number[] = []

@@ -2,7 +2,7 @@ import { createBox } from '../context.ts'
 import { percentile, report, summary, timeOnce } from '../figures.ts'
 import { type ClusterBench, execTrue, startClusterService } from './service.ts'
 
-/** Times commands in a running box, one after another, alternating with pods/exec on a connection that is already open. */
+/** Times commands in a running box, one after another, alternating with pods/exec on an open connection. */
 export async function benchClusterExec(bench: ClusterBench): Promise<void> {
   const { peer } = bench
   const ours: number[] = []
@@ -13,7 +13,7 @@ export async function benchClusterExec(bench: ClusterBench): Promise<void> {
     await peer.createAndStart('bench-exec')
     for (let i = -WARM_UP; i < ROUNDS; i++) {
       const our = await timeOnce(() => execTrue(at.client, 'exec'))
-      // pods/exec turns its connection into a WebSocket, so each needs a new one.
+      // pods/exec turns its connection into a WebSocket, so each call needs a new one.
       await peer.connect()
       const their = await timeOnce(() => peer.exec('bench-exec'))
       if (i < 0) continue

@@ -4,7 +4,7 @@ import { percentile, report, summary, timeOnce } from '../figures.ts'
 import type { KubePeer } from './peer.ts'
 import { type ClusterBench, type ClusterService, execTrue, startClusterService, untilNoPods } from './service.ts'
 
-/** Times each box alone from its create request to the end of its first command, alternating with bare pods. */
+/** Times each box separately from its create request to the end of its first command, alternating with bare pods. */
 export async function benchClusterCold(bench: ClusterBench): Promise<void> {
   const ours: number[] = []
   const plain: number[] = []
@@ -75,7 +75,7 @@ async function timePod(peer: KubePeer, name: string, options: { ownUsers: boolea
   return ms
 }
 
-// The kubelet polls its containers once a second, and the previous wait ended at a poll: start at a random phase instead.
+// Starts at a random phase. The kubelet polls its containers once a second, and the previous wait ended at a poll.
 function atAnyMoment(): Promise<void> {
   return sleep(Math.random() * KUBELET_PERIOD_MS)
 }

@@ -9,7 +9,7 @@ export interface KubePeer {
   createAndStart(name: string, options?: { ownUsers: boolean }): Promise<void>
   /** Runs `true` in a pod and waits for its exit code. */
   exec(name: string): Promise<void>
-  /** Opens a connection for the next request to use. */
+  /** Opens a connection for the next request. */
   connect(): Promise<void>
   /** Deletes a pod, and waits until it is gone. */
   remove(name: string): Promise<void>
@@ -56,7 +56,7 @@ function createCall({ server, dispatcher, headers }: KubeAccess): Call {
   }
 }
 
-/** Runs `true` over a WebSocket of its own, the only way by which the API reports an exit code. */
+/** Runs `true` over its own WebSocket. The API reports an exit code in no other way. */
 function execTrue({ server, dispatcher, headers }: KubeAccess, name: string): Promise<void> {
   const url = `${server.replace(/^http/, 'ws')}${PODS}/${name}/exec?command=true&stdout=true&stderr=true`
   return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ function execTrue({ server, dispatcher, headers }: KubeAccess, name: string): Pr
   })
 }
 
-// The limits of a box without a runtime class: the least work for a node.
+// Has the limits of a box, but no runtime class, which is the least work for a node.
 function podOf(name: string, ownUsers: boolean): object {
   const resources = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '1', memory: '512Mi' } }
   const main = { name: 'main', image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent', resources }

@@ -5,13 +5,13 @@ import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
 /** A pod as the API server reports it. */
 export interface WatchedPod {
   name: string
-  /** Its containers run, and it is not being deleted. */
+  /** True if its containers run, and it is not being deleted. */
   isRunning: boolean
 }
 
 /** Pods, followed by one watch that stays open. */
 export interface PodView {
-  /** Resolves as soon as `isSo` holds for the pods; throws, naming `what`, if it does not within two minutes. */
+  /** Resolves as soon as `isSo` holds for the pods. Throws an error with `what` after two minutes. */
   until(what: string, isSo: (pods: readonly WatchedPod[]) => boolean): Promise<void>
   close(): void
 }
@@ -38,7 +38,7 @@ export async function watchPods(access: KubeAccess, namespace: string, labelSele
       for (const look of [...waits]) look()
     }
   }
-  // A watch without a resource version begins with the existing pods. If it breaks off, waiting callers reach the deadline.
+  // A watch without a resource version begins with the existing pods. If it breaks, waiting callers time out.
   void follow().catch(() => undefined)
   return {
     until: async (what, isSo) => {

@@ -10,9 +10,9 @@ import { writeKubeconfig } from '../../helpers/pods/faulty-kube.ts'
 
 /** A proxy to the API server that records requests. */
 export interface CountingProxy {
-  /** Kubeconfig of the proxy; requests have the rights of the credentials that the proxy was opened with. */
+  /** Kubeconfig of the proxy. Requests have the rights of the credentials that opened the proxy. */
   kubeconfig: string
-  /** Returns `METHOD path` of each request so far, a watch as `WATCH path`. */
+  /** Returns `METHOD path` of each request so far, and `WATCH path` of a watch. */
   requests(): readonly string[]
   close(): Promise<void>
 }

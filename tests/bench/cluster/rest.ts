@@ -7,7 +7,7 @@ import { report } from '../figures.ts'
 import { openCountingProxy } from './request-count.ts'
 import { type ClusterBench, startClusterService } from './service.ts'
 
-/** Measures the API requests, memory and processor time of an idle agent with 50 running boxes. */
+/** Measures the API requests, memory and CPU time of an idle agent with 50 running boxes. */
 export async function benchClusterRest(bench: ClusterBench): Promise<void> {
   const credentials = await openKubeCredentials(bench.agentKubeconfig, silentLogger)
   const proxy = await openCountingProxy(await credentials.current())
@@ -63,5 +63,5 @@ const BOXES = 50
 const AT_ONCE = 10
 const SETTLE_MS = 10_000
 const REST_MS = 30_000
-/** The kernel reports processor time in hundredths of a second, independent of its own clock. */
+/** The kernel reports CPU time in hundredths of a second, independent of its own clock. */
 const TICK_MS = 10

@@ -8,7 +8,7 @@ import { openKubePeer } from './peer.ts'
 import { benchClusterRest } from './rest.ts'
 import type { ClusterBench } from './service.ts'
 
-/** Benchmarks boxes as pods of a real cluster against its bare API: all sections for `cluster`, else the wanted ones. */
+/** Benchmarks boxes as pods of a real cluster against its bare API. `cluster` selects all sections. */
 export async function benchCluster(wants: (name: string) => boolean): Promise<void> {
   const sections = Object.entries(SECTIONS).filter(([name]) => wants('cluster') || wants(name))
   if (sections.length === 0) return

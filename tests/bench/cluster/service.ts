@@ -60,7 +60,7 @@ export async function execTrue(client: Client, name: string): Promise<void> {
   if (body.exit_code !== 0) throw new Error(`exec in ${name}: ${text}`)
 }
 
-/** Waits until no pod of this service is left. */
+/** Waits until this service has no pods. */
 export function untilNoPods({ pods }: ClusterService): Promise<void> {
   return pods.until('the pods of deleted boxes are gone', (all) => all.length === 0)
 }

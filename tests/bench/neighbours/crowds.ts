@@ -5,19 +5,19 @@ import { dieWithParent, ROOT } from '../../../infra/commands.ts'
 import { frame, H2_FRAME, PREFACE } from '../../helpers/edge/http2-frames.ts'
 import type { TestService } from '../../helpers/service.ts'
 
-/** Connections that strangers open and hold. */
+/** Connections that unauthenticated clients open and hold. */
 interface Crowd {
-  /** Each is a port, and how many connections there, of which address. */
+  /** Port, number of connections, and source address of each member. */
   members: { port: number; count: number; from: string }[]
-  /** First words of each. */
+  /** First bytes of each connection. */
   text: string | Buffer
   /** Bytes that each connection then sends in a loop, as fast as it can. */
   repeated?: Buffer
 }
 
 /**
- * Opens a crowd in processes of its own, with the least of the processors, since strangers compute elsewhere. Resolves once each
- * connection was tried. Returns a function that ends it.
+ * Opens a crowd in separate processes of the lowest priority, since real clients would run elsewhere. Resolves once each connection was
+ * tried. Returns a function that ends the crowd.
  */
 export async function openCrowds({ members, text, repeated = Buffer.alloc(0) }: Crowd): Promise<() => Promise<void>> {
   const children = members.map(({ port, count, from }) => {
@@ -41,7 +41,7 @@ export async function openCrowds({ members, text, repeated = Buffer.alloc(0) }: 
   }
 }
 
-/** What strangers do to the listeners of a service, at the size of the attacks that took it away once. */
+/** Attacks of unauthenticated clients on the listeners of a service, at a size that once made it unavailable. */
 export function crowdsOf(service: TestService, edgeUrl: string): Record<string, Crowd> {
   const [front, agent, data, edge] = [service.url, service.agentUrl, service.dataUrl, edgeUrl].map(portOf)
   const at = (port = 0, count = 0, ...from: string[]): Crowd['members'] =>
@@ -66,7 +66,7 @@ export function crowdsOf(service: TestService, edgeUrl: string): Record<string, 
   }
 }
 
-/** Frames of HTTP/2 without a request, which the edge answers, from one address and without end. */
+/** Endless HTTP/2 frames without a request, which the edge answers, from one address. */
 export function framesAt(edgeUrl: string): Record<string, Crowd> {
   const members = [{ port: portOf(edgeUrl), count: 4, from: '127.0.0.2' }]
   const settings = frame(H2_FRAME.settings, 0, 0)

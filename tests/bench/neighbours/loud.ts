@@ -1,23 +1,23 @@
 import { type Client, createClient } from '../../helpers/front/client.ts'
 
-/** What a box may read and write on the disk; null: without a bound. */
+/** Disk limits of a box. Null means unlimited. */
 interface DiskBounds {
   disk_mbps: number | null
 }
 
-/** A tenant that does its worst, with a token and boxes of its own in the project `loud`. */
+/** A tenant that attacks, with its own token and its own boxes in the project `loud`. */
 export interface LoudTenant {
   client: Client
   token: string
-  /** Makes a box with little grace; throws if it does not come up. */
+  /** Creates a box without a grace period. Throws if it does not come up. */
   create(name: string): Promise<void>
-  /** Runs a line in a box until the returned function is called, which leaves nothing of it. */
+  /** Runs a line in a box. The returned function stops it and removes its files. */
   run(line: string, box?: string, bounds?: DiskBounds): Promise<() => Promise<void>>
   /** Repeats a request, `count` at a time, until the returned function is called. */
   flood(count: number, ask: (index: number) => Promise<unknown>): () => Promise<void>
 }
 
-/** Makes the tenant, with the boxes `box` and `sink`. */
+/** Creates the tenant, with the boxes `box` and `sink`. */
 export async function openLoudTenant(url: string, admin: Client): Promise<LoudTenant> {
   const body = { name: 'loud', projects: ['loud'], permissions: ['read', 'write', 'exec', 'ports'] }
   const { token } = (await admin.post('/v1/tokens', body)).body
@@ -37,7 +37,7 @@ export async function openLoudTenant(url: string, admin: Client): Promise<LoudTe
       await client.put(`${LOUD}/${box}`, { config: bounds })
       await client.shell('loud', box, line, { no_hup: true })
       return async () => {
-        // A stop ends all of it, whatever it has become.
+        // A stop ends all of the line's processes.
         for (const act of ['stop', 'resume']) await client.post(`${LOUD}/${box}/${act}`)
         await client.put(`${LOUD}/${box}`, { config: { disk_mbps: null } })
         await client.shell('loud', box, 'rm -rf /root/*; sync')
@@ -60,13 +60,13 @@ export async function openLoudTenant(url: string, admin: Client): Promise<LoudTe
 /** Path of the tenant's boxes. */
 export const LOUD = '/v1/projects/loud/boxes'
 
-/** Repeats a line of the shell in `count` processes. */
+/** Repeats a shell line in `count` processes. */
 const loops = (count: number, line: string): string =>
   `for i in $(seq ${count}); do while :; do ${line}; done 2>/dev/null & done; wait`
 
 const BULK_WRITES = loops(2, 'dd if=/dev/urandom of=/root/f$i bs=1M count=64 conv=fsync')
 
-/** What a hostile box does to its host, by lines of the shell. */
+/** Attacks of a hostile box on its host, as shell lines. */
 export const BOX_ATTACKS: Record<string, string> = {
   'processors ×8': loops(8, ':'),
   'forks ×8': loops(8, '/bin/true'),
@@ -80,12 +80,12 @@ export const BOX_ATTACKS: Record<string, string> = {
   memory: loops(2, 'head -c 200m /dev/zero | tail'),
 }
 
-/** The same in a box that has a bound. */
+/** The same attacks in a box with a disk limit. */
 export const BOUND_ATTACKS: Record<string, { line: string; bounds: DiskBounds }> = {
   'bulk writes ×2, 50 MB/s': { line: BULK_WRITES, bounds: { disk_mbps: 50 } },
 }
 
-/** What a tenant does by requests. Returns a function that ends it. */
+/** Attacks of a tenant by requests. Each returns a function that ends it. */
 export const REQUEST_ATTACKS: Record<string, (tenant: LoudTenant) => () => Promise<void>> = {
   'exec flood ×16': ({ client, flood }) => flood(16, () => client.post(`${LOUD}/box/exec`, { command: ['true'] })),
   'snapshots ×4': ({ client, flood }) =>

@@ -2,9 +2,9 @@ import { askUrl } from '../../helpers/edge/url-client.ts'
 import { openStream } from '../../helpers/exec/stream-client.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 
-/** A tenant that asks for what any does, with a token of its own, and is never refused while all is well. */
+/** A tenant with typical requests and its own token. It is never refused while the service is healthy. */
 export interface QuietTenant {
-  /** Each does one thing and rejects if it failed, or answered something else. */
+  /** Each does one thing. It rejects on failure or an unexpected result. */
   acts: Record<ActName, (index: number) => Promise<void>>
   /** URL of its page at the edge. */
   pageUrl: string
@@ -23,7 +23,7 @@ export type ActName =
   | 'ticket'
   | 'events'
 
-/** Makes the tenant, with a box whose page everybody may read. */
+/** Creates the tenant, with a box whose page is public. */
 export async function openQuietTenant(url: string, admin: Client): Promise<QuietTenant> {
   const body = { name: 'quiet', projects: ['quiet'], permissions: ['read', 'write', 'exec'] }
   const { token } = (await admin.post('/v1/tokens', body)).body

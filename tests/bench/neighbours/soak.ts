@@ -8,9 +8,9 @@ import { withTenants } from './tenants.ts'
 import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
- * Lets all attackers loose at once for `minutes`, strangers and a tenant with a box for each attack, while another tenant works. Tells
- * each minute what it saw. None of its requests may fail, and memory and descriptors of agent and front must not grow: of the last
- * quarter they are at most a tenth above those of the second. The limits are those of a new deployment.
+ * Runs all attackers at once for `minutes`, while another tenant works. The attackers are unauthenticated clients and a tenant with a box
+ * for each attack. Prints a line each minute. None of the other tenant's requests may fail. The agent's and the front's memory and
+ * descriptors must not grow. In the last quarter they may be at most a tenth above the second quarter. The limits are a new deployment's.
  */
 export async function benchSoak(minutes: number): Promise<void> {
   if (!(minutes >= 4)) throw new Error('A soak takes at least four minutes, of which the quarters are compared.')
@@ -30,7 +30,7 @@ export async function benchSoak(minutes: number): Promise<void> {
   })
 }
 
-/** What happened in a minute. */
+/** Results of a minute. */
 interface Minute {
   usage: ServiceUsage
   failed: number

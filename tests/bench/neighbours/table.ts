@@ -12,9 +12,8 @@ import { prepareTransfers, transfersOf } from './transfers.ts'
 import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
- * Times what a tenant sees, its p95 of exec, create and the edge, while a box of another tenant does its worst: one attack after the
- * other, each beside the idle figures. The attacker has a token of its own, and the limits are those of a new deployment but for the rate of
- * requests, which has no bound here.
+ * Times what a tenant sees while a box of another tenant attacks. Reports the p95 of exec, create and the edge for one attack after the
+ * other, with the idle values. The attacker has its own token. The limits are a new deployment's, but the request rate is unlimited.
  */
 export async function benchNeighbours(): Promise<void> {
   await benchTransfers()
@@ -43,7 +42,10 @@ export async function benchNeighbours(): Promise<void> {
   })
 }
 
-/** Times exec and `/version` while another tenant moves bytes of each kind, as many as it can; `only` those whose names begin so. */
+/**
+ * Times exec and `/version` while another tenant transfers as many bytes of each kind as it can. `only` selects kinds by the start of their
+ * name.
+ */
 export async function benchTransfers(only = ''): Promise<void> {
   const backups = mkdtempSync(join(tmpdir(), 'boxyard-bench-backups-'))
   try {
@@ -63,7 +65,7 @@ async function timeTransfers({ service, quiet, loud }: Tenants, only: string): P
     if (!name.startsWith(only)) continue
     const stop = await begin()
     try {
-      // What is timed is a service that has compiled the code of these transfers, as it had that of the idle figures.
+      // The service has to compile the code of these transfers first, as it did before the idle measurement.
       await measure(quiet, BESIDE_TRANSFERS)
       print(name, { busy: await measure(quiet, BESIDE_TRANSFERS), idle })
     } finally {
@@ -73,8 +75,9 @@ async function timeTransfers({ service, quiet, loud }: Tenants, only: string): P
 }
 
 /**
- * Counts what fails for a tenant while strangers, and another tenant, do what took the service away once, at that size: one attack after
- * the other. Tells its p95, and the memory and descriptors of agent and front. None of its requests may fail.
+ * Counts a tenant's failures while unauthenticated clients and another tenant attack. Runs one attack after the other, at the size that
+ * once made the service unavailable. Prints the tenant's p95, and the agent's and the front's memory and descriptors. None of the tenant's
+ * requests may fail.
  */
 export async function benchAttacks(): Promise<void> {
   await withTenants(SETTINGS, async ({ service, quiet, loud }) => {
@@ -120,7 +123,7 @@ function attacksOf(service: TestService, quiet: QuietTenant, loud: LoudTenant): 
   }
 }
 
-/** Mints a token and takes with it what projects share: tickets and event streams. */
+/** Creates a token and uses up with it what projects share, which is tickets and event streams. */
 async function mintAndUse(service: TestService, { client }: LoudTenant): Promise<void> {
   const { body } = await client.post('/v1/tokens', { name: 'more', projects: ['loud'], permissions: ['read', 'exec'] })
   const token = body.token as string | undefined
@@ -137,7 +140,7 @@ async function mintAndUse(service: TestService, { client }: LoudTenant): Promise
   await Promise.allSettled(streams)
 }
 
-/** p95 in milliseconds, and how many requests failed, with the first words of one. */
+/** p95 in milliseconds, number of failed requests, and the start of one error. */
 interface Figures {
   p95: Partial<Record<Timed, number>>
   failed: number
@@ -185,7 +188,7 @@ function tell(before: ServiceUsage, during: ServiceUsage, { failed }: Figures): 
   process.stdout.write(`  ${failed} failed; ${cells.join('; ')}\n`)
 }
 
-/** Requests for transfers have no bound here: it is their bytes that are looked at. */
+/** The rate of transfer requests is unlimited, because the benchmark measures their bytes. */
 const UNBOUNDED = { BOXYARD_RATE_LIMIT: '1000000', BOXYARD_RATE_BURST: '1000000' }
 const SETTINGS = { BOXYARD_SPARE_SLOTS: '8' }
 type Timed = 'exec' | 'create' | 'edge' | 'version'

@@ -3,14 +3,14 @@ import { startService, type TestService } from '../../helpers/service.ts'
 import { type LoudTenant, openLoudTenant } from './loud.ts'
 import { openQuietTenant, type QuietTenant } from './quiet.ts'
 
-/** A service of two tenants: one that works, and one that does its worst. */
+/** A service of two tenants, one that works and one that attacks. */
 export interface Tenants {
   service: TestService
   quiet: QuietTenant
   loud: LoudTenant
 }
 
-/** Starts a service with `settings` for `work`, and closes it after. */
+/** Starts a service with `settings` for `work`, and closes it afterwards. */
 export async function withTenants(
   settings: Record<string, string>,
   work: (tenants: Tenants) => Promise<void>,

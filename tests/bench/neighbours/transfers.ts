@@ -7,7 +7,7 @@ import type { Transfer } from '../../fixtures/transfers.ts'
 import type { TestService } from '../../helpers/service.ts'
 import { LOUD, type LoudTenant } from './loud.ts'
 
-/** Makes in the box of the loud tenant what the transfers need. */
+/** Creates the files, volumes and listeners that the transfers need, in the box of the loud tenant. */
 export async function prepareTransfers({ client }: LoudTenant): Promise<void> {
   const shell = async (line: string): Promise<void> => {
     const { body, text } = await client.shell('loud', 'box', line)
@@ -15,10 +15,10 @@ export async function prepareTransfers({ client }: LoudTenant): Promise<void> {
   }
   await shell('mkdir -p /srv/tree && for i in $(seq 32); do head -c 8m /dev/urandom >/srv/tree/$i; done')
   await shell('cat /srv/tree/* >/srv/big && sync')
-  // An exabyte, of which one block is there.
+  // A sparse file of one exabyte.
   await shell('mkdir -p /srv/sparse && truncate -s 1152921504606846976 /srv/sparse/file && echo a >/srv/sparse/small')
   await shell('truncate -s 64G /srv/holes')
-  // In parts, each of which is made within the time of a command.
+  // Creates the files in parts, each within the time limit of a command.
   for (let part = 0; part < 10; part += 1)
     await shell(`mkdir -p /srv/many/${part} && cd /srv/many/${part} && seq 20000 | xargs touch`)
   for (const name of ['backed-0', 'backed-1']) {
@@ -32,7 +32,9 @@ export async function prepareTransfers({ client }: LoudTenant): Promise<void> {
     await client.shell('loud', 'box', `exec nc -ll -p ${port} -e /root/${name}`, { no_hup: true })
 }
 
-/** What a tenant does that moves as many bytes as it can, or has the service look at as many files. Each returns what ends it. */
+/**
+ * Transfers of a tenant that move as many bytes as possible, or make the service read as many files. Each returns a function that ends it.
+ */
 export function transfersOf(
   service: TestService,
   { client, token }: LoudTenant,
@@ -79,7 +81,7 @@ export function transfersOf(
   }
 }
 
-/** Repeats transfers in a process of its own, with the least of the processors, since clients compute elsewhere. */
+/** Repeats transfers in a separate process of the lowest priority, since real clients would run elsewhere. */
 async function startTransfers(given: {
   url: string
   token: string
@@ -97,7 +99,7 @@ async function startTransfers(given: {
   }
 }
 
-/** Backs up a volume of 256 MiB again and again, each time as a whole. */
+/** Backs up a volume of 256 MiB in a loop, each time in full. */
 function repeatBackups(client: LoudTenant['client'], index: number): () => Promise<void> {
   let isOver = false
   const path = `/v1/projects/loud/data/backed-${index}`
@@ -115,7 +117,7 @@ function repeatBackups(client: LoudTenant['client'], index: number): () => Promi
 }
 
 const MIB = 1024 ** 2
-/** Begins a tar of one file of zeros, which ends with its end mark. */
+/** Start of a tar with one file of zeros. The last zeros are its end mark. */
 const TAR = encodeTarHeader({
   ...{ kind: 'file', path: 'zeros', target: '', mode: 0o644, uid: 0, gid: 0 },
   ...{ sizeBytes: 64 * MIB - 1024, modifiedSeconds: 0, modifiedNanoseconds: 0 },

@@ -2,10 +2,10 @@ import { readdirSync } from 'node:fs'
 import type { TestService } from '../../helpers/service.ts'
 import { residentBytes } from '../memory-peak.ts'
 
-/** What the two processes of a service hold. */
+/** Memory and descriptors of the two processes of a service. */
 export type ServiceUsage = Record<'agent' | 'front', { mib: number; descriptors: number }>
 
-/** Reads it. @throws Error if one does not run */
+/** Returns the current usage. @throws Error if a process does not run */
 export function usageOf({ agentPid, frontPid }: TestService): ServiceUsage {
   return { agent: usageOfProcess(agentPid), front: usageOfProcess(frontPid) }
 }
