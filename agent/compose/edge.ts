@@ -106,8 +106,8 @@ export async function openEdge(
 }
 
 /**
- * Returns the address at which other cells reach the edge: that of the channel, as numbers, since an edge asks no resolver; empty for an
- * edge without a fleet.
+ * Returns the address at which other cells reach the edge, or an empty one without a fleet. Uses the channel's numeric address, since an
+ * edge asks no resolver.
  */
 export async function edgeAddressOf(channelUrl: string, { cellPort }: Pick<Edge, 'cellPort'>): Promise<string> {
   if (cellPort === null) return ''
@@ -140,7 +140,7 @@ export interface EdgeBackendParts {
   logger: Logger
 }
 
-/** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
+/** Wires the backend. After this, a token's revocation revokes its grants at the edge. */
 export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
   const { grants, hosts, leads, address, tokens, tickets, verifyToken, clock, logger } = parts
   tokens.onRevoke(() => grants.revokeEnded())

@@ -30,13 +30,13 @@ export interface IdentifyDeps {
 /** The authenticated caller, and the box that its ticket is bound to. */
 export interface Identity {
   caller: Caller | null
-  /** The only box that the request may reach; null: any box of that name. */
+  /** The only box that the request may reach. Null for any box of that name. */
   boxId: string | null
-  /** Id for the command that it starts; null: a new one. */
+  /** Id for the command that it starts. Null for a new one. */
   execId: string | null
   /**
-   * Runs the request and uses up its ticket, unless the request is turned away to be retried.
-   * @throws ServiceError `token_invalid` for a ticket that another request used meanwhile, and errors of `work`
+   * Runs the request and uses up its ticket, unless the request must be retried.
+   * @throws ServiceError `token_invalid` for a ticket that another request used in between, and errors of `work`
    */
   enter<T>(work: () => Promise<T>): Promise<T>
 }
@@ -49,7 +49,7 @@ export async function identify(given: Credentials, deps: IdentifyDeps): Promise<
   const { operation, headers, target, ticket, requestId } = given
   const isAnonymous = headers.authorization === undefined
   if (isAnonymous && ticket !== null && opensByTicket(operation)) {
-    // What reads a link shows the one that signs in.
+    // A read of a link presents its sign-in ticket.
     const isRead = operation.ofLink === 'read'
     const { id: operationId, path } = operations.signIn
     const grant = deps.tickets.check(

@@ -15,8 +15,8 @@ interface RepairParts {
 }
 
 /**
- * Publishes tokens that the fleet lacks: tokens from before this cell joined, and tokens that an etcd lost when it was restored. Includes
- * tokens of other cells only with `isWhole`, since those cells publish their own.
+ * Publishes tokens that the fleet lacks. These are tokens from before this cell joined, and tokens that an etcd lost when it was restored.
+ * Includes tokens of other cells only with `isWhole`, since those cells publish their own.
  * @throws ServiceError `runtime_unavailable`
  */
 export async function publishLacking(

@@ -142,7 +142,7 @@ async function reasonToDistrust(
     : `is signed with the key "${signature.keyId}", which this deployment does not have`
 }
 
-/** Returns true if clients see it: it is complete and not deleted. */
+/** Returns true if clients see it, which means that it is complete and not deleted. */
 export function isListed({ manifest, files }: StoredBackup): boolean {
   return manifest !== null && !files.includes(DELETED)
 }

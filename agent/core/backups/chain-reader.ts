@@ -7,7 +7,7 @@ import { holdsPart } from './parts.ts'
 
 export interface ChainReading {
   signal: AbortSignal
-  /** Receives every byte twice: when it was verified, and when it is read. */
+  /** Receives every byte twice, once for verification and once for the reader. */
   onBytes(count: number): void
 }
 

@@ -17,9 +17,9 @@ export interface Upload {
 }
 
 /**
- * Cuts a stream into parts and stores them, at most two at once: the next is written while one is made durable and verified.
- * Skips the known parts if the stream begins with them and the store still holds them. Returns `changed` if not, and the upload
- * must restart without them. Rejects only after all writes have ended.
+ * Cuts a stream into parts and stores them, at most two at once. While one is made durable and verified, it writes the next. Skips the
+ * known parts if the stream begins with them and the store still holds them. Returns `changed` if not, and the upload must restart without
+ * them. Rejects only after all writes have ended.
  */
 export async function uploadParts(upload: Upload): Promise<BackupPart[] | 'changed'> {
   const cutter = createCutter(upload.stream)

@@ -35,7 +35,7 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
     })
   return {
     sweep,
-    // Serialized per backup: a client and a schedule may delete the same one.
+    // Serialized per backup, because a client and a schedule may delete the same one.
     remove: ({ project, volumeId, id }) =>
       backupLocks.run(id, async () => {
         if ((await records.get(id))?.deletedAt) return
@@ -57,7 +57,7 @@ async function recordDeletion(deps: BackupRemovalDeps, id: string): Promise<void
   await writeAll(deps, [deleted], isNeeded ? [] : tombstoneOf(record.subvolume, now))
 }
 
-// Failed backups are found by their records: in the store they look like running ones, since neither has a manifest.
+// Finds failed backups by their records. In the store they look like running ones, since neither has a manifest.
 async function sweepRecords(deps: BackupRemovalDeps, project: string): Promise<void> {
   const failed = (await deps.records.all()).filter((each) => each.project === project && each.status === 'failed')
   for (const record of failed.filter(({ isCleared, deletedAt }) => !isCleared || deletedAt !== null)) {

@@ -183,7 +183,7 @@ async function fillFromBackup(
   }
 }
 
-/** @throws ServiceError `volume_too_small` for a size that does not hold what was backed up; null is the size it had */
+/** @throws ServiceError `volume_too_small` if the backed-up data does not fit the size. Null means the original size */
 function checkSize(chain: readonly ChainLink[], sizeGb: number | null): void {
   const usedBytes = chain.at(-1)?.manifest.volume.used_bytes ?? 0
   if (sizeGb === null || sizeGb * 1024 ** 3 >= usedBytes) return

@@ -2,8 +2,8 @@ import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { BackupSchedule } from '../../ports/store/volumes.ts'
 
 /**
- * Selects the backups to delete under a schedule: of the automatic ones it keeps the newest, and of the older at most `keepCount`,
- * none longer than `keepSeconds`. Backups that a client asked for are kept.
+ * Selects the backups to delete under a schedule. It keeps the newest automatic one. It keeps at most `keepCount` older automatic ones,
+ * none longer than `keepSeconds`. Never selects backups that a client asked for.
  */
 export function expiredBackups(
   records: readonly BackupRecord[],
@@ -20,7 +20,7 @@ export function expiredBackups(
   )
 }
 
-/** Returns true if a backup is due: an interval has passed since the last automatic one began, failed ones included. */
+/** Returns true if a backup is due, because an interval has passed since the last automatic one began. Failed ones count as well. */
 export function isBackupDue(records: readonly BackupRecord[], schedule: BackupSchedule, now: number): boolean {
   const last = Math.max(0, ...records.filter((each) => each.automatic).map(({ createdAt }) => createdAt))
   return now - last >= schedule.intervalSeconds * 1000

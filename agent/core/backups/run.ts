@@ -27,10 +27,10 @@ export interface BackupRunDeps {
   clock: Clock
 }
 
-/** One run of a backup; `signal` aborts when the agent stops or the backup is deleted. */
+/** One run of a backup. `signal` aborts when the agent stops or the backup is deleted. */
 export interface BackupRun {
   signal: AbortSignal
-  /** The agent stops: the next one resumes the backup. */
+  /** Returns true if the agent stops. The next agent resumes the backup. */
   isCutOff(): boolean
   progress(share: number | null): void
 }
@@ -110,8 +110,8 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
 }
 
 /**
- * Uploads what a filesystem sends. Returns `too long` for an increment longer than the whole volume. Notes that where the filesystem
- * throws it: a store that reads the stream converts the errors it meets.
+ * Uploads what a filesystem sends. Returns `too long` for an increment longer than the whole volume. Records this where the filesystem
+ * throws it, because a store that reads the stream converts the errors it meets.
  */
 async function uploadWithin(sent: AsyncIterable<Uint8Array>, uploadOf: (sent: AsyncIterable<Uint8Array>) => Upload) {
   let isTooLong = false

@@ -3,8 +3,8 @@ import type { BackupRecord } from '../../ports/store/backups.ts'
 import { type BackupRunDeps, directoryOf, linesOf, signingKey } from './run.ts'
 
 /**
- * Signs the manifests that an earlier version of this deployment wrote without a signature: those whose digest is the recorded one. Call it while
- * nothing is removed from the store.
+ * Signs the manifests that an earlier version of this deployment wrote without a signature, if their digest is the recorded one. Call it
+ * while nothing is removed from the store.
  */
 export async function signEarlier(deps: BackupRunDeps, project: string): Promise<void> {
   const records = (await deps.records.all()).filter((each) => each.project === project)

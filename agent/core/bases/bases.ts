@@ -15,7 +15,7 @@ import { parseImageReference } from './image-reference.ts'
 import { type BaseImportDeps, createBaseImports, type Imported } from './import.ts'
 import { copyWhole, type WholeCopy } from './whole-copy.ts'
 
-/** A base by its path; `isShared`: the one that all projects share. */
+/** A base by its path. `isShared` selects the base that all projects share. */
 export interface BaseRef {
   project: string
   name: string
@@ -189,7 +189,7 @@ async function findBase({ store, directory }: BaseCreateDeps, ref: BaseRef): Pro
   return record
 }
 
-/** Returns the base of that name that was made here: the cell that made it deletes it, and then all copies go. */
+/** Returns the base of that name that this cell made. When the cell deletes it, all copies go as well. */
 async function madeHere({ bases }: Store, project: string | null, name: string): Promise<BaseRecord | null> {
   const record = await bases.get(project, name)
   return record?.cell === undefined ? record : null

@@ -77,7 +77,7 @@ async function* rest(head: Buffer, pieces: AsyncIterator<Uint8Array>): AsyncGene
   }
 }
 
-// Keeps the error of the source: a destroyed stream fails with another one.
+// Keeps the error of the source, because a destroyed stream fails with another one.
 async function* recordFaults(source: AsyncIterable<Uint8Array>, faults: unknown[]): AsyncGenerator<Uint8Array> {
   try {
     yield* source

@@ -58,8 +58,8 @@ export async function pullImage(
 }
 
 /**
- * Makes a read-only subvolume of the image in `spool`, layer upon layer. Ignores the image's environment, user, directory and
- * command: those are given with each command that runs in a box.
+ * Makes a read-only subvolume of the image in `spool`, layer upon layer. Ignores the image's environment, user, directory and command,
+ * which each command in a box specifies.
  * @throws ServiceError `invalid_request` if it is no image or holds no root filesystem, `body_too_large`, `storage_full`
  */
 export async function unpackImage(

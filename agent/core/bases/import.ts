@@ -132,7 +132,7 @@ interface Background extends ImportWait {
   work: Work
 }
 
-// Calls `end` whether the job fails to start or ends; `end` may be called twice.
+// Calls `end` when the job fails to start or ends. `end` may be called twice.
 async function inBackground(
   deps: BaseImportDeps,
   { base, requester }: ImportRequest,

@@ -50,7 +50,7 @@ export async function unpackBase(
   return report
 }
 
-/** A subvolume to make, and to whom it belongs; null: to the deployment. */
+/** A subvolume to make, and its project. A null project means the deployment. */
 export interface NewTree {
   subvolume: string
   project: string | null

@@ -34,7 +34,7 @@ export interface Mutation {
   idempotencyKey: string | null
 }
 
-/** A box after a mutation; `isSettled` false: it has not reached the desired state yet. */
+/** A box after a mutation. `isSettled` is false if it has not reached the desired state yet. */
 export interface Mutated {
   record: BoxRecord
   isSettled: boolean
@@ -49,8 +49,8 @@ export interface Boxes {
   /** Changes a running box at once. `check` gets the record before the change. */
   update(ref: BoxRef, body: UpdateBoxBody, options: Mutation & { check(record: BoxRecord): void }): Promise<BoxRecord>
   /**
-   * Keeps a box in any state from being stopped as idle for `seconds` from now. Durable when it resolves. A lease that lasts longer
-   * stays; 0 ends it. @throws ServiceError `precondition_failed`
+   * Keeps a box in any state from being stopped as idle for `seconds` from now. Durable when it resolves. A lease that lasts longer stays,
+   * but 0 ends it. @throws ServiceError `precondition_failed`
    */
   lease(ref: BoxRef, options: { seconds: number; ifMatch: string | null }): Promise<BoxRecord>
   stop(ref: BoxRef, options: Mutation): Promise<Mutated>

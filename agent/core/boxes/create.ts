@@ -84,7 +84,7 @@ export async function createBoxRecord(deps: MakeDeps, request: NewBox): Promise<
     await admission.admit(resources, () => insert(store, record))
   } catch (error) {
     await discardClaimed(deps, tombstone, error)
-    // A commit that reported an error may have succeeded: then the box is there, and has to start.
+    // A commit that reported an error may have succeeded. Then the box exists, and must start.
     deps.reconciler.wake(record.id)
     throw error
   }
@@ -167,7 +167,7 @@ async function resolveMounts({ store, directory }: CreateDeps, { project, body }
     if (mounts.some(({ volumeId }) => volumeId === volume.id)) {
       throw invalidRequest([{ pointer: `/data_mounts/${index}/name`, detail: 'occurs twice in one box' }])
     }
-    // Compares equal paths only: mounts are made parents first, so none hides another.
+    // Compares equal paths only. Mounts are made parents first, so none hides another.
     checkPathIsFree(
       path,
       mounts.filter((mount) => mount.path === path),

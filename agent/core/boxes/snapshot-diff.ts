@@ -123,5 +123,5 @@ function isKind(text: string): text is ChangeKind {
 
 const KINDS: ReadonlySet<string> = new Set<ChangeKind>(['added', 'modified', 'deleted', 'renamed'])
 const LIVE = 'live'
-// An answer carries a path twice if it is not valid text, and escaped: some six times as many bytes.
+// An answer carries a path twice if it is not valid text, and escaped. That is about six times as many bytes.
 const PATH_BYTES_MAX = 512 * 1024

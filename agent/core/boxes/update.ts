@@ -18,7 +18,7 @@ export interface UpdateDeps extends CreateDeps {
   runtime: Runtime
 }
 
-/** An update, and its conditions; `check` gets the record before the change. */
+/** An update, and its conditions. `check` gets the record before the change. */
 export interface BoxUpdate {
   body: UpdateBoxBody
   waitMs: number
@@ -63,7 +63,7 @@ export async function updateBox(
     } catch (error) {
       if (isRunning) reconciler.verify(id)
       else await restoreRoot(deps, id)
-      // The commit may have succeeded though it reported an error: then the edge follows.
+      // The commit may have succeeded though it reported an error. Then the edge follows.
       reconciler.wake(id)
       throw error
     }

@@ -1,6 +1,6 @@
 import { isOperator, type TokenScope } from '../../../shared/auth/tokens.ts'
 
-/** A token: its scope, and the one at which its chain of minting begins. */
+/** The scope of a token, and the token at the root of its chain. */
 export interface AccountHolder extends Pick<TokenScope, 'projects' | 'permissions'> {
   root: string
 }

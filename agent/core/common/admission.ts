@@ -11,7 +11,7 @@ export interface AdmissionDeps {
   limits: AdmissionLimits
   /** Quota of projects that have none of their own. */
   defaultQuota: Bounds
-  /** Bytes of the records of all boxes and services; `RECORD_BYTES` if absent. */
+  /** Bytes of the records of all boxes and services. Defaults to `RECORD_BYTES`. */
   recordBytes?: number
 }
 
@@ -36,9 +36,7 @@ export interface ResourceRequest extends Partial<Usage> {
 
 /** Admits growth that fits the quota of its project, the host, and the project's share of the records. */
 export interface Admission {
-  /**
-   * @throws ServiceError `quota_exceeded` with figures, or `runtime_unavailable` while the host is short of memory
-   */
+  /** @throws ServiceError `quota_exceeded` with numbers, or `runtime_unavailable` while the host is short of memory */
   check(request: ResourceRequest): Promise<void>
   /** Checks, then runs `write`, which records the growth. Serialized, so that no two requests are admitted to the same room. */
   admit<T>(request: ResourceRequest, write: () => Promise<T>): Promise<T>

@@ -22,9 +22,9 @@ export async function findByIdempotencyKey<T extends Created>(
 }
 
 /**
- * Destroys the subvolumes that a failed create or restore began under `tombstones`. A commit that reported an error may have
- * succeeded: then its tombstones are gone, and a record has the subvolumes. If the store cannot be read, leaves them to the next
- * start of the agent. Returns the tombstones of what is destroyed.
+ * Destroys the subvolumes that a failed create or restore began under `tombstones`. A commit that reported an error may have succeeded.
+ * Then its tombstones are gone, and a record has the subvolumes. If the store cannot be read, leaves them to the next start of the agent.
+ * Returns the tombstones of what is destroyed.
  */
 export async function discardUncommitted(
   { store, reconciler }: { store: Store; reconciler: { scheduleDestroy(tombstone: Tombstone): void } },

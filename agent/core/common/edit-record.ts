@@ -15,7 +15,7 @@ export interface RecordEdit<R> {
   write(next: R, before: R): Promise<boolean>
 }
 
-/** Edits a record by compare-and-set: retries on the newest for as long as other writes come between. Resolves to the result. */
+/** Edits a record by compare-and-set. Retries on the newest for as long as other writes come between. Resolves to the result. */
 export async function editRecord<R extends Versioned>(clock: Clock, { read, edit, write }: RecordEdit<R>): Promise<R> {
   for (;;) {
     const record = await read()

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { refusal } from '../../../shared/refusals.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 
-/** A work queue by key: one run of a key at a time, and one more if the key was added during it. */
+/** A work queue by key. Runs a key once at a time, and once more if it was added during the run. */
 export interface KeyedQueue {
   /** Queues a run of `key`. */
   add(key: string): void

@@ -37,7 +37,7 @@ export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
   return new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
 }
 
-/** Returns the error for a volume that was deleted in the middle of an operation; `what` begins its sentence. */
+/** Returns the error for a volume that was deleted in the middle of an operation. `what` begins its sentence. */
 export function volumeGone(what: string): ServiceError {
   return new ServiceError('volume_not_found', `${what} was deleted during the request.`)
 }

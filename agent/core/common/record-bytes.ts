@@ -2,8 +2,8 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceRecord } from '../../ports/store/services.ts'
 
 /**
- * Returns by how many bytes a record that replaces `before` (null: none) is longer, negative if it is shorter. A service that is
- * not started yet counts as if it were, because its start copies the definition. Pure.
+ * Returns by how many bytes a record is longer than `before`, negative if it is shorter. A null `before` means a new record. A service that
+ * is not started yet counts as if it were, because its start copies the definition. Pure.
  */
 export function recordGrowth(before: BoxRecord | ServiceRecord | null, next: BoxRecord | ServiceRecord): number {
   return recordBytes(next) - (before === null ? 0 : recordBytes(before))

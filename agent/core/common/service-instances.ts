@@ -44,7 +44,7 @@ export function hostOf({ boxId }: Pick<ServiceRecord, 'boxId'>, instance: Instan
   return instance?.fork?.boxId ?? boxId
 }
 
-/** Returns the box as its fork: the same record under the fork's id. Without a fork the box itself. */
+/** Returns the box as its fork, which is the same record under the fork's id. Without a fork the box itself. */
 export function asFork(box: BoxRecord, fork: ForkRecord | null): BoxRecord {
   return fork === null ? box : { ...box, id: fork.boxId }
 }

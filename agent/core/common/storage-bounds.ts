@@ -14,7 +14,7 @@ export interface StorageBoundsDeps {
 }
 
 /**
- * Limits the storage of projects: to `storage_gb` of their quota, and to their current usage while the pool is short of space. The
+ * Limits the storage of projects to `storage_gb` of their quota. While the pool is short of space, limits it to their current usage. The
  * kernel enforces the limits, so that no two writers can race for the same space. This class sets and explains them.
  */
 export class StorageBounds {

@@ -43,8 +43,8 @@ export function urlOf(host: string, address: EdgeAddress): string {
 }
 
 /**
- * Returns true if a box or service may be published at `domain`, a valid name: below the deployment's domain only names that no box
- * has by default.
+ * Returns true if a box or service may be published at `domain`, a valid name. Below the deployment's domain, this allows only names that
+ * no box has by default.
  */
 export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolean {
   if (domain === own) return false

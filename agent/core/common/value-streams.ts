@@ -11,7 +11,7 @@ export interface ValueStreamsDeps {
 /** A value of a stream, with the cursor from which a client resumes after it. */
 export interface StreamedValue<T> {
   cursor: string
-  /** Name of its message; absent: a plain one. */
+  /** Name of its message. A plain message has none. */
   name?: string
   value: T
 }
@@ -30,7 +30,7 @@ export type StreamStep<T> =
   | { kind: 'waiting'; cursor: string }
   | { kind: 'failed'; cursor: string; error: ServiceError }
 
-/** A stream as it is read: a reader that leaves calls `return`, also while `next` is pending. */
+/** A stream as a reader sees it. A reader that leaves calls `return`, even while `next` is pending. */
 export interface ValueStream<T> {
   next(): Promise<IteratorResult<StreamStep<T>, undefined>>
   return(): Promise<void>
@@ -54,7 +54,7 @@ export interface ValueStreams<T> {
   close(): void
 }
 
-/** `atOnce` bounds the streams of all tokens together; `kind` is the noun of the error message, in the plural. */
+/** `atOnce` limits the streams of all tokens together. `kind` is the noun of the error message, in the plural. */
 export function createValueStreams<T>(
   deps: ValueStreamsDeps,
   { kind, atOnce }: { kind: string; atOnce: number },

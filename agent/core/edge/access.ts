@@ -21,7 +21,7 @@ export interface AccessDeps {
 /** The requested host. `isKnown`: a box has it, in `project`. Otherwise the project is what the name says, null if none. */
 export type AccessTarget = { isKnown: true; project: string } | { isKnown: false; project: string | null }
 
-/** The facts of a request that admission depends on. */
+/** The parts of a request that admission depends on. */
 export interface AccessRequest {
   host: string
   clientAddress: string
@@ -98,12 +98,12 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
   }
 }
 
-/** Returns true for a fault that a sign-in can heal: no token, or one that is not valid now. */
+/** Returns true for a fault that a sign-in can fix, a missing token or one that is not valid now. */
 export function isTokenFault({ code }: ServiceError): boolean {
   return TOKEN_FAULTS.has(code)
 }
 
-/** Returns true for a fault that another token can heal: as `isTokenFault`, or a valid token that may not enter. */
+/** Returns true for a fault that another token can fix. This is a fault of `isTokenFault`, or a valid token without access. */
 export function isAccessFault(fault: ServiceError): boolean {
   return isTokenFault(fault) || fault.code === 'permission_denied'
 }

@@ -9,7 +9,7 @@ export interface CertifierDeps {
   hosts: Pick<EdgeRoutes, 'lookup'>
   leads: Pick<Leads, 'exactOwner'>
   address: EdgeAddress
-  /** As in `PublishingDeps`: domains that were published before they were reserved. */
+  /** As in `PublishingDeps`, the domains that were published before they were reserved. */
   reserved: readonly string[]
   clock: Clock
   logger: Logger

@@ -22,7 +22,8 @@ export class DomainProofs {
   }
 
   /**
-   * Checks that each domain has the TXT record of the project. Names below the deployment's domain need none: their DNS is the operator's.
+   * Checks that each domain has the TXT record of the project. Names below the deployment's domain need none, because the operator controls
+   * their DNS.
    * @throws ServiceError `domain_unverified` that names the record which is missing, `runtime_unavailable` if no resolver answers
    */
   async check(project: string, domains: readonly string[]): Promise<void> {

@@ -11,9 +11,9 @@ export interface GateDeps extends FindTargetDeps {
 /** Decides which requests go to which box. */
 export interface Gate {
   /**
-   * Admits a request and returns the route of its host. Wakes the box only then. A host below the own domain that no box has is
-   * refused as a private one is.
-   * @throws ServiceError as `Access.admit`, `Waker.reach`; `box_not_found`
+   * Admits a request and returns the route of its host. Wakes the box only then. A host below the own domain that no box has is refused as
+   * a private one is.
+   * @throws ServiceError as `Access.admit`, `Waker.reach`, and `box_not_found`
    */
   routeFor(request: AccessRequest): Promise<EdgeRoute>
 }

@@ -17,7 +17,7 @@ export interface HostTarget {
   box: BoxRecord
   /** Null: the box itself. */
   service: string | null
-  /** The box and port that requests go to; null: a service without a port. */
+  /** The box and port that requests go to. Null for a service without a port. */
   at: Target | null
   /** Null while the box cannot take requests. */
   route: EdgeRoute | null
@@ -65,7 +65,7 @@ export interface EdgeRoutesDeps {
 interface HostEntry {
   host: string
   service: string | null
-  /** The target box (the fork, for a preview in one) and port; null: a service without a port. */
+  /** The target box (the fork, for a preview in one) and port. Null for a service without a port. */
   at: Target | null
 }
 
@@ -144,7 +144,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   }
 }
 
-/** A box as its last sync left it, and as its records are now; `isGone`: it has none. */
+/** A box as its last sync left it, and as its records are now. `isGone` means that it has no records. */
 interface Look {
   before: KnownBox
   now: KnownBox
@@ -231,7 +231,7 @@ function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boo
   }
 }
 
-/** Computes the change of the edge's routes; `lost` are hosts that the box no longer has. */
+/** Computes the change of the edge's routes. `lost` are hosts that the box no longer has. */
 function changeOf(before: KnownBox, now: KnownBox, lost: readonly string[]): { set: EdgeRoute[]; remove: string[] } {
   const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
   const unrouted = [...now.entries.keys()].filter((host) => !now.served.has(host))

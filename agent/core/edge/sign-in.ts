@@ -24,19 +24,19 @@ export interface SignInRequest {
   clientAddress: string
 }
 
-/** Exchanges tokens for sessions: a one-time code hands the sign-in from the sign-in host to the box's host. */
+/** Exchanges tokens for sessions. A one-time code hands the sign-in from the sign-in host to the box's host. */
 export interface SignIn {
   /** @throws ServiceError `box_not_found` for a host without a sign-in */
   checkHost(host: string): Promise<void>
   /**
    * Verifies a token and issues a code, for that host and browser only.
-   * @throws ServiceError as `checkHost`, `Access.verifyFor`; `box_not_found` to a valid token if no box has the host
+   * @throws ServiceError as `checkHost`, `Access.verifyFor`, and `box_not_found` to a valid token if no box has the host
    */
   begin(token: string, request: SignInRequest): Promise<{ code: string } & Pick<VerifiedToken, 'tokenId' | 'name'>>
   /**
-   * Begins a session. Null if the code is unknown, used, expired, or of another host or browser. Any code is used up by it.
-   * `nonceDigest` is null for a browser without the cookie.
-   * @throws ServiceError `rate_limited`; `token_revoked` if the token was revoked in between
+   * Begins a session. Null if the code is unknown, used, expired, or of another host or browser. Any code is used up by it. `nonceDigest`
+   * is null for a browser without the cookie.
+   * @throws ServiceError `rate_limited`, or `token_revoked` if the token was revoked in between
    */
   redeem(
     code: string,
@@ -60,7 +60,7 @@ export function visitOf(host: string, target: string): { operationId: string; ta
   return { operationId: 'visit', target: `${host}${target}` }
 }
 
-/** Creates the sign-in. Codes are in memory: sign-ins under way do not survive the process. */
+/** Creates the sign-in. Codes are in memory, so sign-ins under way do not survive the process. */
 export function createSignIn(deps: SignInDeps): SignIn {
   const { access, grants, codes, tickets, failedAuth } = deps
   // Null for a ticket that is unknown, used, expired or for another request, which counts as a failure.

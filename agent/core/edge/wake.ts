@@ -67,7 +67,7 @@ async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
     if (leftMs <= 0 && route !== null) return route
     if (leftMs <= 0) throw timeoutFault(box)
     if (route === null && nextStep(target, clock.now()) === 'resume') {
-      // Resumes once per request: a box that exits at once would be restarted forever.
+      // Resumes once per request. A box that exits at once would be restarted forever.
       if (wasResumed)
         throw new ServiceError(
           'runtime_unavailable',

@@ -24,7 +24,7 @@ export interface AuditLog {
   list(caller: Caller, query: AuditListQuery): Promise<AuditAnswer>
 }
 
-/** Where the next page begins, by cell: before this number. 0 if nothing is left, null if the cell is left out. */
+/** The next page begins before this number of each cell. 0 if nothing is left, null if the cell is left out. */
 export type AuditPosition = ReadonlyMap<string, number | null>
 
 /** The form of the continuation tokens. */
@@ -90,7 +90,7 @@ function mergePages(
   }
 }
 
-/** Creates tokens of a host without a fleet: a number of its only cell. */
+/** Creates tokens of a host without a fleet, each with a number of its only cell. */
 export function createSingleAuditCursors(cell: string): AuditCursors {
   return {
     encode: (position) => encodeCursor([String(position.get(cell))]),
@@ -102,7 +102,7 @@ export function createSingleAuditCursors(cell: string): AuditCursors {
   }
 }
 
-/** Creates tokens of a fleet: a number of each cell. */
+/** Creates tokens of a fleet, each with a number of every cell. */
 export function createVectorAuditCursors(): AuditCursors {
   return {
     encode: (position) => encodeCursor([[...position].map(([cell, before]) => `${cell}.${before ?? '-'}`).join(',')]),

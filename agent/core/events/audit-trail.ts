@@ -2,7 +2,7 @@ import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { AuditPage, AuditQuery, AuditRecord, AuditStore } from '../../ports/store/events.ts'
 
-/** The audit log of this cell: requests that it answered, and their outcomes. */
+/** The audit log of this cell. It holds requests that the cell answered, and their outcomes. */
 export interface AuditTrail {
   /** Stores a record within a second. A crash may lose the last second here. The process log has each line at once. */
   add(record: AuditRecord & { account: string }): void

@@ -37,7 +37,7 @@ export interface CommandStream {
   readonly stdout: Readable
   readonly stderr: Readable
   readonly terminal: Terminal | null
-  /** The connections to the client's SSH agent; absent if it has not offered one. */
+  /** The connections to the client's SSH agent. Undefined if the client has not offered one. */
   readonly agent?: Pick<AgentChannel, 'output' | 'take'>
   /** True: its output comes by turns of its project already, so that what waits is in its pipe and not in memory. */
   readonly comesByTurns: boolean
@@ -46,8 +46,8 @@ export interface CommandStream {
   /** Resolves with its end, once that is durable. Output may still be unread. Never rejects. */
   readonly ended: Promise<StreamEnd>
   /**
-   * Call if the client disconnects before it was sent the end: hangs up the command unless it outlives the client, and
-   * destroys the streams.
+   * Call if the client disconnects before the end was sent to it. Hangs up the command unless it outlives the client, and destroys the
+   * streams.
    */
   disconnect(): void
 }
@@ -80,7 +80,7 @@ export async function launchStream(deps: StreamStartDeps, box: BoxRecord, query:
   }
 }
 
-/** Ties the connections to an agent to a command: they are gone when a client reads how the command ended. */
+/** Ties the connections to an agent to a command. They are gone when a client reads how the command ended. */
 function withAgent(stream: CommandStream, agent: AgentChannel): CommandStream {
   const disconnect = (): void => {
     void agent.close()

@@ -36,7 +36,7 @@ interface ConsolesDeps {
   actorContext: Pick<ActorContext, 'current'>
 }
 
-/** Keeps no state: sessions belong to the runtime. */
+/** Keeps no state, because sessions belong to the runtime. */
 export function createConsoles({ runtime, clock, activity, actorContext }: ConsolesDeps): Consoles {
   const lock = createKeyedLock()
   const join = async (

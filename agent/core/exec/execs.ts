@@ -62,7 +62,7 @@ export interface Execs {
   stream(box: BoxRecord, query: ExecStreamQuery, id: string | null): Promise<CommandStream>
   /** Returns a command, waiting for its end for at most `waitMs`. */
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
-  /** Lists commands, oldest first; `next` is the token of the next page. */
+  /** Lists commands, oldest first. `next` is the token of the next page. */
   list(box: BoxRecord, query: ExecListQuery): Promise<{ records: ExecRecord[]; next: string | null }>
   /**
    * Reads a piece of a stream.
@@ -89,7 +89,7 @@ export function createExecs(deps: ExecsDeps): Execs {
   }
   const stateAfter = async (box: BoxRecord, live: LiveExec, waitMs: number): Promise<ExecState> => {
     await withTimer({ clock, ms: waitMs }, (over) => Promise.race([live.ended, over]))
-    // Its output may be freed before the turn comes: then it is in the store.
+    // The output may be released before the turn comes. Then it is in the store.
     return turnsOf(deps.actorContext)(async () => stateOf(await find(box, live.id), limits.execOutputBytes))
   }
   const ownersOf = (box: BoxRecord): string[] => boxAccounts(box, deps.actorContext.current())

@@ -35,7 +35,7 @@ export interface LiveExec {
   dispose(): Promise<void>
   /** Resolves once its streams are closed. Processes that it left running may keep them open for long. */
   released: Promise<void>
-  /** Closes the streams: processes that still write to them get SIGPIPE. */
+  /** Closes the streams. Processes that still write to them get SIGPIPE. */
   release(): void
   /** Ends it because this process ends. Resolves once its end is durable, or at once for a detached command, which keeps running. */
   shutDown(): Promise<void>

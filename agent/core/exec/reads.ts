@@ -35,7 +35,7 @@ export interface ExecPiece {
   isEnd: boolean
 }
 
-/** Reads an ended command: its output is in the record or in files. */
+/** Reads an ended command, whose output is in the record or in files. */
 export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; output: ExecOutput }): ReadableExec {
   const { record, output } = ended
   return {

@@ -25,7 +25,7 @@ export interface ExecStartDeps extends LiveExecDeps {
 
 /** The options of a command, from HTTP or a WebSocket. Null and undefined mean the defaults of the box or its user. */
 export interface ExecOptions {
-  /** Id of its record; null: a new one. */
+  /** Id of its record. Null for a new one. */
   id?: string | null
   command: readonly string[]
   cwd?: string | undefined

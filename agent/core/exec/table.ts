@@ -6,7 +6,9 @@ import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import type { LiveExec } from './live-exec.ts'
 
-/** The commands that this process follows: those that run, and ended ones whose streams processes they left keep open. */
+/**
+ * The commands that this process follows. These are running commands, and ended ones whose streams are kept open by processes they left.
+ */
 export interface ExecTable {
   /** Returns a running command of the box. */
   get(boxId: string, id: string): LiveExec | undefined

@@ -10,7 +10,7 @@ export async function wantedSubvolumes(store: Store): Promise<string[]> {
   return (await ownedSubvolumes(store)).map(([name]) => name)
 }
 
-/** Returns the project of each subvolume that a record refers to, forks included; null: the deployment. */
+/** Returns the project of each subvolume that a record refers to, forks included. Null for the deployment. */
 export async function subvolumeOwners(store: Store): Promise<Map<string, string | null>> {
   const owners = new Map(await ownedSubvolumes(store))
   for await (const record of store.services.eachWithFork()) {
@@ -39,8 +39,8 @@ async function ownedSubvolumes(store: Store): Promise<[name: string, project: st
 }
 
 /**
- * Compares pool and records. Subvolumes without a record are reported and never removed: a lost or restored database must not
- * erase data. Boxes and volumes whose subvolume is missing can still be deleted.
+ * Compares pool and records. Subvolumes without a record are reported and never removed, because a lost or restored database must not erase
+ * data. Boxes and volumes whose subvolume is missing can still be deleted.
  */
 export async function findSubvolumeFaults(store: Store, filesystem: CowFilesystem): Promise<HealthFault[]> {
   const wanted = await wantedSubvolumes(store)

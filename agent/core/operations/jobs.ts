@@ -22,7 +22,7 @@ export interface JobRun {
   readonly id: string
   /** Aborts when the agent ends. The work then rejects soon. */
   readonly signal: AbortSignal
-  /** Reports the progress, 0 to 1; null: not known. */
+  /** Reports the progress, 0 to 1, or null if it is not known. */
   progress(share: number | null): void
 }
 
@@ -34,7 +34,7 @@ export interface JobState {
   progress: number | null
 }
 
-/** Runs work that outlives requests, such as backups: operations with a status of their own. */
+/** Runs work that outlives requests, such as backups, as operations with a status of their own. */
 export interface Jobs {
   /** Records a job and begins its work. The job fails if that rejects. Resolves to its id. */
   start(options: JobOptions, work: JobWork): Promise<string>
@@ -58,7 +58,7 @@ export interface JobsDeps {
   newOperationId?: NewOperationId
 }
 
-/** Makes the id of an operation that begins at `nowMs`; default: one that names no cell. */
+/** Makes the id of an operation that begins at `nowMs`. The default one names no cell. */
 export type NewOperationId = (nowMs: number) => string
 
 /** Makes an id that names no cell, since there is one. */
@@ -69,7 +69,7 @@ export function createJobs(deps: JobsDeps): Jobs {
   const { store, clock, newOperationId = newLocalId } = deps
   const table = createTable(deps)
   const settled = async (record: JobRecord, waitMs: number): Promise<JobState> => {
-    // Checks the entry before the record: an end is written before the entry is removed.
+    // Checks the entry before the record, because an end is written before the entry is removed.
     const read = async (): Promise<Reading> => {
       const isOver = !table.running.has(record.id)
       return { isOver, state: table.stateOf((await jobOf(store, record.id)) ?? record) }

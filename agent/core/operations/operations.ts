@@ -86,7 +86,7 @@ function outcomeOf(
   const { restoreFault } = box
   if (record.kind === 'box.restore' && restoreFault !== null && observed.generation === record.generation)
     return failed(restoreFailed(restoreFault), observed.since)
-  // A failed start of this generation is the only failure: else it was reached, or a later desired state replaced it.
+  // Only a failed start of this generation is a failure. Otherwise it was reached, or a later desired state replaced it.
   if (observed.generation === record.generation && observed.reason === 'failed') {
     return failed(new ServiceError('internal', observed.message ?? ''), observed.since)
   }

@@ -43,12 +43,12 @@ export class MissingRoot extends ServiceError {
   }
 }
 
-/** Returns why a start failed, for clients: the log has the cause of an unexpected error, which may hold paths of the host. */
+/** Returns why a start failed, for clients. The cause of an unexpected error may hold paths of the host, so it goes only to the log. */
 export function startFailure(error: unknown): string {
   return error instanceof ServiceError ? error.message : "Find the cause in the agent's log under the box's id."
 }
 
-/** Tests whether a start that failed is tried again: it is owed, since the box ran before and no request waits for it, as after a reboot. */
+/** Tests whether the agent retries a failed start. It does so if the box ran before and no request waits for it, as after a reboot. */
 function isRetried(record: BoxRecord, error: unknown): boolean {
   return record.observed.generation === record.desired.generation && !(error instanceof MissingRoot)
 }

@@ -37,8 +37,8 @@ export async function volumesOf(
 }
 
 /**
- * Sets the quota of a restored volume to its size, which an update may have changed while the volume still had its old data.
- * `boundGb` is the quota it has so far; null: not known.
+ * Sets the quota of a restored volume to its size, which an update may have changed while the volume still had its old data. `boundGb` is
+ * the quota it has so far, or null if it is not known.
  */
 export async function matchQuota(
   { store, filesystem }: { store: Store; filesystem: CowFilesystem },

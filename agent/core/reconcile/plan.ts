@@ -11,9 +11,8 @@ export interface BoxWorld {
 }
 
 /**
- * The next step of a box. `reap` removes the remains of an ended box, `settle` only writes the outcome. `halt` ends its processes
- * for a restore; `restore` replaces its root and volumes by the copies made for that, and starts it if its desired power is
- * `running`.
+ * The next step of a box. `reap` removes the remains of an ended box, `settle` only writes the outcome. `halt` ends its processes for a
+ * restore. `restore` replaces its root and volumes by the copies made for that, and starts it if its desired power is `running`.
  */
 export type BoxStep =
   | { kind: 'start' }

@@ -13,7 +13,7 @@ export interface BoxProcesses {
   exitOf(boxId: string): BoxExit | null
   /** Notes that a box was started, unless its exit was reported already, which may happen first. */
   noteStarted(boxId: string): void
-  /** Notes that a box was stopped: the runtime reports no exit that was requested. */
+  /** Notes that a box was stopped, because the runtime reports no exit that was requested. */
   noteStopped(boxId: string): void
   /** Drops the exit of a box's init, once that is recorded or no longer matters. */
   forgetExit(boxId: string): void

@@ -93,7 +93,7 @@ export function createReaper(deps: ReaperDeps): Reaper {
       // Waits outside the limiter, so that the destroys it waits for can get a slot.
       if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
       await limiter.run(() => attempt(id, destroy, 'The remains were not destroyed'))
-      // Also outside it: a directory that does not answer must not keep processes of other boxes alive.
+      // Also runs outside the limiter. A directory that does not answer must not keep processes of other boxes alive.
       await attempt(id, bury, 'The name was not given up')
     },
     stuck: () => [...failures].map(([id, error]) => ({ id, error })),

@@ -151,7 +151,7 @@ export class Reconciler {
     }
   }
 
-  // One key, one worker: a start under way has ended before its remains are destroyed.
+  // Each key has one worker, so a start under way has ended before its remains are destroyed.
   async #reconcile(boxId: string): Promise<void> {
     for (let turn = 0; turn < MAX_TURNS; turn++) {
       const record = await this.#deps.store.boxes.byId(boxId)

@@ -30,11 +30,11 @@ export interface Restoration {
    */
   seal(): Promise<void>
   /**
-   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a deleted box.
+   * Records the restore. `isRunning` means that the box was started with the new subvolumes. Does nothing for a deleted box.
    * @throws ServiceError as `seal`, `volume_not_found`
    */
   commit(result: { isRunning: boolean }): Promise<void>
-  /** Resolves true if this restore is no longer pending: committed, failed, or the box is deleted. */
+  /** Resolves true if this restore is no longer pending, because it was committed, it failed, or the box is deleted. */
   isOver(): Promise<boolean>
   /** Makes the replaced subvolumes writable again, and records why the restore failed. */
   undo(error: unknown): Promise<void>
@@ -146,7 +146,7 @@ async function commit(deps: RestorationDeps, { boxId, pending, replaced, isRunni
   }
 }
 
-// Sets the quotas again: updates may have changed sizes since the copies were made.
+// Sets the quotas again, because updates may have changed sizes since the copies were made.
 async function matchQuotas(deps: RestorationDeps, { config }: BoxRecord, pending: PendingRestore): Promise<void> {
   await deps.filesystem.setQuota(pending.root, bytesOf(config.storage_gb))
   for (const volume of (await volumesOf(deps.store, pending.data)).values()) await matchQuota(deps, volume, null)

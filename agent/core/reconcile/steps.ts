@@ -271,7 +271,7 @@ export class BoxSteps {
     }
   }
 
-  // A lost compare-and-set is no fault: the desired state has changed, and the next turn reads it.
+  // A lost compare-and-set is no fault. The desired state has changed, and the next turn reads it.
   async #settle(record: BoxRecord, outcome: Outcome): Promise<void> {
     const { store, clock, bootId, changes, processes } = this.#deps
     if (outcome.status !== 'unknown') this.#failedStarts.delete(record.id)

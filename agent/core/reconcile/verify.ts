@@ -25,13 +25,13 @@ export interface VerifierDeps {
 /** Brings running boxes to their records, where an interrupted step may have left other mounts or limits. */
 export interface StateVerifier {
   /**
-   * Brings all volumes and boxes to their records, before any request is served: the first command must find the data in its place.
-   * Marks the boxes for which that must be tried again.
+   * Brings all volumes and boxes to their records, before any request is served. The first command must find the data in its place. Marks
+   * the boxes for which that must be tried again.
    */
   recover(): Promise<void>
   /** Marks a box whose mounts or limits may differ from its record. */
   mark(boxId: string): void
-  /** Removes the mark: the box was started from its record. */
+  /** Removes the mark of a box that was started from its record. */
   clear(boxId: string): void
   /** Brings a box that is marked and runs to its record, and removes the mark. Rejects if it must be tried again. */
   verify(record: BoxRecord): Promise<void>
@@ -61,7 +61,7 @@ async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
   try {
     await unlessEnded(runtime.resize(record.id, limitsOf(record, limits)))
   } catch (error) {
-    // The box uses more memory than the record allows by now: it keeps its limits until its next start.
+    // The box uses more memory than the record allows by now, so it keeps its limits until its next start.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error
     logger.warn('limits of a running box are below its use', { box: record.id, error })
   }
@@ -79,7 +79,7 @@ async function restoreBoxes(deps: VerifierDeps): Promise<string[]> {
   const verify = async (boxId: string): Promise<void> => {
     try {
       const record = await store.boxes.byId(boxId)
-      // One that is being restored may run with its new data, and is ended first: the data that it had is sealed.
+      // A box that is being restored may run with its new data. It is ended first, because its old data is sealed.
       if (record !== null && record.restore === null) await verifyBox(deps, record)
     } catch (error) {
       logger.error('a running box differs from its record', { box: boxId, error })
@@ -137,7 +137,7 @@ async function dropMount(
   throw new Error('The mounts of the box have changed: they are looked at again.')
 }
 
-// Compares no paths: a box may have renamed a directory above the mount.
+// Compares no paths, because a box may have renamed a directory above the mount.
 function isSame(a: BoxMount, b: BoxMount): boolean {
   return a.source === b.source && a.readOnly === b.readOnly
 }

@@ -189,7 +189,7 @@ function switchVersion(
   })
 }
 
-// Lets requests go by the record, which may have changed, without waiting: the routes are tried again until they are right.
+// Updates the routes from the record, which may have changed, without waiting. Retries until the routes are right.
 function follow({ traffic }: Pick<DeploysDeps, 'traffic'>, boxId: string): void {
   traffic.settle(boxId).catch(() => undefined)
 }
@@ -210,7 +210,7 @@ function rollback(box: BoxRecord, service: ObservedService, options: CallerSwitc
   if (next?.what === 'rolled_back' && next.failure === null) return record
   if (previous === null)
     throw refusal('nothing_to_roll_back', [`"${record.name}" has no previous version.`, 'Only a promote leaves one.'])
-  // A stopped service stays stopped: only the record is switched.
+  // A stopped service stays stopped. Only the record is switched.
   if (isServing(monitorOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, options)
   checkRunning(box)
   const { spec } = previous

@@ -30,8 +30,8 @@ export interface Forks {
   /** Reads the forks of earlier processes from the records. Call once, before the other methods. */
   recover(): Promise<void>
   /**
-   * Copies the root of a box, and with `withCopies` its data volumes, which are mounted read-only otherwise. `write` records the
-   * fork: if it rejects, the fork is destroyed.
+   * Copies the root of a box, and with `withCopies` its data volumes, which are mounted read-only otherwise. `write` records the fork. If
+   * it rejects, the fork is destroyed.
    */
   make(box: BoxRecord, withCopies: boolean, write: (fork: ForkRecord) => Promise<void>): Promise<void>
   /** Starts the init of a fork, unless it runs. A new one first gets its own identity, as any forked box does. */
@@ -53,7 +53,7 @@ export function createForks(deps: ForksDeps): Forks {
       void clock.sleep(RETRY_MS).then(sweep)
     })
   const destroyUnnamed = async (): Promise<void> => {
-    // Taken before the records are read: a fork that is recorded in between is not destroyed.
+    // Taken before the records are read, so that a fork recorded in between is not destroyed.
     const made = [...known.values()].filter(({ boxId }) => !making.has(boxId))
     if (made.length === 0) return
     const kept = new Set((await forksOf(store)).map(({ boxId }) => boxId))

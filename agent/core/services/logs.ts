@@ -96,7 +96,7 @@ export interface LogStreams {
   close(): void
 }
 
-/** Buffers one piece per stream: reads the next only on demand of the reader. */
+/** Buffers one piece per stream. Reads the next only on demand of the reader. */
 export function createLogStreams(deps: ServiceLogsDeps & ValueStreamsDeps): LogStreams {
   const streams = createValueStreams<LogPiece>(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
   return {

@@ -22,7 +22,7 @@ export interface ObservedService {
 /** Observes services: reads their records, and looks up what runs. */
 export interface ServiceObserver {
   observe(record: ServiceRecord): Promise<ObservedService>
-  /** Collects the input of `planInstances`; `box` null: it no longer exists. */
+  /** Collects the input of `planInstances`. `box` is null if it no longer exists. */
   worldOf(record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld>
 }
 

@@ -12,7 +12,7 @@ import { lastRun } from '../common/service-instances.ts'
 
 /** The input of `planService`. Times in ms since the epoch. */
 export interface ServiceWorld {
-  /** Since when its box runs; null: it does not. */
+  /** Time since which its box runs. Null if it does not run. */
   boxSince: number | null
   /** True while the last run of the active version runs. */
   isLive: boolean
@@ -44,7 +44,7 @@ export interface InstancesWorld extends ServiceWorld {
   runOf(instance: InstanceRecord): ObservedRun | null
   /** True once no request is open to the previous version. */
   isDrained: boolean
-  /** When this agent began to route: a switch that it found recorded may have reached the edge only then. In ms. */
+  /** Time in ms when this agent began to route. A switch that it found recorded may have reached the edge only then. */
   routingSince: number
 }
 

@@ -96,7 +96,7 @@ export function requestOf(box: BoxRecord, name: string, { spec, port }: Instance
   return { cwd, user, environment: commandEnvironment(box, own), dumpsCore, accounts: boxAccounts(box, null) }
 }
 
-// Reads the box at each probe: its environment, which all of its services have, may be long and is not kept while they run.
+// Reads the box at each probe. Its environment may be long and all its services have it, so it is not kept while they run.
 function requestReader(
   { store }: RunMonitorDeps,
   boxId: string,
@@ -116,7 +116,7 @@ interface ProbeTarget {
   port: number | null
   protocol: ServiceSpec['protocol'] | undefined
   readiness: Readiness
-  /** Makes the request of a probe by a command, except for that; null: the box is gone. */
+  /** Makes the request of a probe, without its command. Null if the box is gone. */
   request(): Promise<Omit<ExecRequest, 'command'> | null>
 }
 
@@ -125,8 +125,8 @@ interface ProbeResult {
   why: string | null
 }
 
-// Probes a run until `signal` aborts, by turns of its project: at first every few ms, so that a quick start is noticed soon, then at its
-// interval. Calls `onResult` at each change. Never rejects.
+// Probes a run until `signal` aborts, by turns of its project. At first it probes every few ms, so that it soon notices a quick start.
+// Later it probes at the interval. Calls `onResult` at each change. Never rejects.
 async function probe(
   deps: RunMonitorDeps,
   target: ProbeTarget,

@@ -45,7 +45,7 @@ export interface Start {
 export interface RunStarter {
   /** Returns null if the record has changed, or if the run could not be started, which is recorded as its end. */
   start(start: Start, onChange: () => void): Promise<RunMonitor | null>
-  /** Writes the end of a run; `end` null: unknown. Succeeds without effect if the run is not in the record. */
+  /** Writes the end of a run. A null `end` is unknown. Succeeds without effect if the run is not in the record. */
   writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: DetachedEnd | null }): Promise<void>
 }
 
@@ -108,8 +108,8 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
 }
 
 /**
- * Starts the fork of a version, if it has one. Records its identity before the command starts: after a crash in between it gets another one,
- * which replaces an identity that nothing has read.
+ * Starts the fork of a version, if it has one. Records its identity before the command starts. After a crash in between it gets another
+ * one, which replaces an identity that nothing has read.
  */
 async function startFork(
   { store, forks, clock }: RunStarterDeps,
@@ -146,7 +146,7 @@ function hasTargetOf({ port, spec }: InstanceRecord, before: InstanceRecord | nu
   return port === (before?.port ?? null) && spec.protocol === before?.spec.protocol
 }
 
-// A start that failed may have started the command all the same: it would run beside the next one.
+// A start that failed may have started the command all the same. The command would run beside the next one.
 async function discardStarted(deps: RunStarterDeps, { boxId, execId }: ExecKey): Promise<void> {
   const started = await deps.runtime.listDetached().catch(() => [])
   const found = started.find((each) => each.execId === execId)
@@ -155,8 +155,8 @@ async function discardStarted(deps: RunStarterDeps, { boxId, execId }: ExecKey):
 }
 
 /**
- * Chooses the port for a start: the port of the spec if it is free, else the lowest free one above 49151. Null for a service without a
- * port. `others`: the other services of the box. A pure function.
+ * Chooses the port for a start. Takes the port of the spec if it is free, else the lowest free one above 49151. Null for a service without
+ * a port. `others` are the other services of the box. A pure function.
  */
 export function choosePort(record: ServiceRecord, others: readonly ServiceOutline[], slot: StartSlot): number | null {
   const { port: requested } = slot === 'active' ? record.spec : (record[slot] ?? record).spec

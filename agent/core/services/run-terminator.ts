@@ -17,7 +17,7 @@ export interface RunTermination {
 export interface RunTerminator {
   /** Starts a termination, unless one of the run is under way. */
   terminate(termination: RunTermination): void
-  /** Cuts short the waits of a termination under way: kills the run at once. */
+  /** Cuts short the waits of a termination under way, and kills the run at once. */
   killNow(run: RunMonitor): void
   /** Cuts off the requests that are still open to the previous version. The caller excludes a rollback during it. */
   cutOff(boxId: string, previous: PreviousVersion, run: RunMonitor): Promise<void>

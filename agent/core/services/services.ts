@@ -39,7 +39,7 @@ export interface ServiceRef extends BoxRef {
   service: string
 }
 
-/** How long to wait for the effect of a request, ms, and the version that it requires; null: any. */
+/** How long to wait for the effect of a request, in ms, and the version that it requires. Null for any version. */
 export interface ServiceOptions {
   waitMs: number
   ifMatch: string | null

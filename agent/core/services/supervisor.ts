@@ -26,7 +26,7 @@ import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
 import { trySettle } from './traffic.ts'
 import { switchedToNext, withFailure } from './versions.ts'
 
-/** Moves services towards their desired state, one step of each at a time: observe → plan → act. */
+/** Moves services towards their desired state. Runs one step of each at a time, as observe → plan → act. */
 export class ServiceSupervisor {
   readonly #deps: RunStarterDeps
   readonly #runs = createRunRegistry()
@@ -183,7 +183,7 @@ export class ServiceSupervisor {
     const output = lastLines(outputs, record, candidate)
     await this.#write(withFailure(record, { slot, why, output }, clock.now()))
     if (!candidate?.fork) return
-    // The processes of a preview in a fork end with the fork, which frees its address: it must not be routed to by then.
+    // The processes of a preview in a fork end with the fork, which releases its address. No route may lead there by then.
     await trySettle(this.#deps, record.boxId)
     await forks.halt(candidate.fork)
   }
@@ -237,7 +237,7 @@ export class ServiceSupervisor {
     return true
   }
 
-  // Ends the runs of a deleted service whose name another has taken before this supervisor saw it gone: they may hold its ports.
+  // Ends the runs of a deleted service whose name another service took before this supervisor noticed. They may hold its ports.
   async #endStrays(record: ServiceRecord): Promise<void> {
     const own = new Set(instancesOf(record).flatMap(({ runs }) => runs.map(({ execId }) => execId)))
     const strays = this.#runs.of(record).filter(({ exec }) => !own.has(exec.execId))
@@ -283,7 +283,7 @@ export class ServiceSupervisor {
     }
   }
 
-  // Without `needs` those that were noted stay: a step reads the record before it looks at what is needed.
+  // Without `needs`, keeps the noted ones, because a step reads the record before it knows the needs.
   #noteNeeds({ boxId, name }: ServiceKey, needs?: readonly string[]): void {
     const ofBox = this.#needs.get(boxId) ?? new Map<string, readonly string[]>()
     this.#needs.set(boxId, ofBox.set(name, needs ?? ofBox.get(name) ?? []))

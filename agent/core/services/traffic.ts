@@ -28,7 +28,7 @@ export interface Target {
   protocol?: 'h2c' | undefined
 }
 
-/** The targets of a service's versions; null: the version listens nowhere, or does not exist. */
+/** The targets of a service's versions. Null if the version listens nowhere, or does not exist. */
 export interface ServiceTargets {
   active: Target | null
   preview: Target | null

@@ -13,8 +13,8 @@ import type {
 import { lastRun, mapInstances, runsOf } from '../common/service-instances.ts'
 
 /**
- * The edits of a service record: which version is active, preview, next or previous, and the runs of each. All are pure, except
- * for the ids of new runs.
+ * The edits of a service record, which select the active, preview, next and previous version and the runs of each. All are pure, except for
+ * the ids of new runs.
  */
 
 /** The actor and time of a switch of versions, and how much log the versions have written. */
@@ -47,7 +47,7 @@ export function switchedToNext(
 ): ServiceRecord {
   const incoming = shifted(next, endOfLog(record, options))
   const base = { ...retirePrevious(record), next: null }
-  // The version that was promoted out of a fork runs in the box itself now: its preview is no longer needed.
+  // The version that was promoted out of a fork runs in the box itself now, so its preview is no longer needed.
   const rest = next.what === 'promoted' ? withoutPreview(base) : base
   return activated(rest, incoming, { ...options, by: next.by, what: next.what })
 }

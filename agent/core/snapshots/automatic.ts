@@ -6,7 +6,7 @@ import { newSnapshot, type RemovalDeps, removeSnapshot, type SnapshotOwner, subv
 /** Automatic snapshots of a box or volume that are kept: the newest. */
 export const AUTOMATIC_SNAPSHOTS_MAX = 3
 
-/** Returns the record that keeps the tree replaced by a restore to `snapshot`; `subvolume` is the one the owner had. */
+/** Returns the record that keeps the tree replaced by a restore to `snapshot`. `subvolume` is the one the owner had. */
 export function automaticSnapshot(
   kind: SnapshotRecord['owner']['kind'],
   owner: SnapshotOwner,
@@ -34,7 +34,7 @@ export async function recoverAutomatic(
   for (const ownerId of new Set(snapshots.map(({ owner }) => owner.id))) {
     try {
       await pruneAutomatic(deps, ownerId)
-      // Only the newest can be unfinished: the others were finished before it was made.
+      // Only the newest can be unfinished, because the others were finished before it was made.
       const newest = snapshots.findLast(({ owner }) => owner.id === ownerId)
       const subvolumes = newest ? subvolumesOf(newest) : []
       for (const name of subvolumes) if (await filesystem.exists(name)) await filesystem.setReadOnly(name, true)

@@ -20,7 +20,7 @@ export interface SnapshotState {
   uniqueBytes: number | null
 }
 
-/** The owner of snapshots: a box or a data volume. */
+/** The owner of snapshots, which is a box or a data volume. */
 export interface SnapshotOwner {
   id: string
   project: string
@@ -138,8 +138,7 @@ export async function listSnapshots(
 }
 
 /**
- * Measures a snapshot of `project` with its data volumes: records the bytes that it refers to, and counts those that only it refers
- * to.
+ * Measures a snapshot of `project` with its data volumes. Records the bytes that it refers to, and counts the bytes that only it refers to.
  */
 export async function measureSnapshot(
   { store, filesystem }: { store: Store; filesystem: CowFilesystem },
@@ -148,7 +147,7 @@ export async function measureSnapshot(
 ): Promise<SnapshotState> {
   const usages = await filesystem.measure(subvolumesOf(record), project)
   const known = usages.filter((usage) => usage !== null)
-  // Data is missing from the pool: only the size that was recorded before is known.
+  // Data is missing from the pool, so only the size that was recorded before is known.
   if (known.length < usages.length) return { record, uniqueBytes: null }
   const sizeBytes = known.reduce((sum, usage) => sum + usage.sizeBytes, 0)
   const uniqueBytes = known.reduce((sum, usage) => sum + usage.uniqueBytes, 0)

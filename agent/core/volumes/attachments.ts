@@ -125,7 +125,7 @@ async function attach(
     },
   })
   if (!isRunning) return record
-  // Reads the subvolume again: a restore may have replaced it since the lookup.
+  // Reads the subvolume again, because a restore may have replaced it since the lookup.
   const stored = (await readBox(deps.store, { id: boxId })).mounts.find(({ volumeId }) => volumeId === mount.volumeId)
   const tree = boxMountOf(stored ?? mount, filesystem)
   // Keeps a mount that is there, even if the box has moved it by renaming a directory above.

@@ -48,7 +48,7 @@ export interface VolumeSnapshots {
   remove(ref: VolumeRef, snapshot: string, ifMatch: string | null): Promise<void>
 }
 
-/** Snapshots are read-only subvolumes: the cost of one does not depend on size. */
+/** Snapshots are read-only subvolumes, so the cost of one does not depend on size. */
 export function createVolumeSnapshots(deps: VolumeSnapshotsDeps): VolumeSnapshots {
   const { store } = deps
   const find = async (ref: VolumeRef, snapshot: string): Promise<SnapshotRecord> =>

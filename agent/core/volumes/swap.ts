@@ -26,7 +26,7 @@ export interface VolumeChange {
   subvolume: string
   snapshot: string
   tokenId: string
-  /** The box that blocked the last attempt: detached first, before other boxes are disturbed. */
+  /** The box that blocked the last attempt. It is detached first, before other boxes are disturbed. */
   busiest: string | null
 }
 
@@ -159,7 +159,7 @@ async function mountRecorded(
   if (mount === undefined) return
   const tree = boxMountOf(mount, filesystem)
   if ((await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return
-  // Uses the current path: the box may have moved the mount since it was attached, by renaming a directory above.
+  // Uses the current path. The box may have moved the mount since it was attached, by renaming a directory above.
   await unlessEnded(runtime.attach(boxId, { ...tree, path: path ?? tree.path }))
 }
 

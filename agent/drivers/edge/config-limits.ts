@@ -6,16 +6,16 @@ import { type EdgeRefusal, refusalRules } from './pages.ts'
 /** Time over which rates are taken. */
 const PERIOD_SECONDS = 10
 
-/** The parts of the settings that tell where requests come from. */
+/** The settings that describe where requests come from. */
 export interface RequestSources {
   limits: EdgeLimits
   /** Addresses and networks of proxies, whose connections carry requests of many clients. */
   trustedProxies: readonly string[]
-  /** Whether all connections are those of the proxy in front. */
+  /** Whether all connections come from the proxy in front. */
   hasFrontProxy: boolean
   /** Whether HTTP/2 is spoken. */
   hasHttp2: boolean
-  /** Whether edges of other cells lead requests here (`is_led`), whose connections carry those of many clients. */
+  /** Whether edges of other cells route requests here (`is_led`). Their connections carry requests of many clients. */
   hasCells: boolean
 }
 
@@ -35,8 +35,8 @@ export function clientTables({ connections }: EdgeLimits): string[] {
 }
 
 /**
- * Closes connections as they come, of a client that has more of them open than others leave free, or opens too many a second.
- * Those of proxies are left to `requestLimits`.
+ * Closes new connections of a client that has more open ones than others leave free, or opens too many a second. Leaves connections of
+ * proxies to `requestLimits`.
  */
 export function connectionLimits({ limits, trustedProxies, hasFrontProxy, hasCells }: RequestSources): string[] {
   if (hasFrontProxy) return []
@@ -53,8 +53,8 @@ export function connectionLimits({ limits, trustedProxies, hasFrontProxy, hasCel
 }
 
 /**
- * Refuses requests of a client that has more of them open than others leave free, where they share connections: those of HTTP/2, and
- * what comes through proxies. Needs the client's `src`.
+ * Refuses requests of a client that has more open ones than others leave free. Applies where clients share connections, which is HTTP/2 and
+ * requests through proxies. Needs the client's `src`.
  */
 export function requestLimits(sources: RequestSources): string[] {
   const { limits, trustedProxies, hasFrontProxy, hasHttp2, hasCells } = sources

@@ -10,11 +10,11 @@ export interface SessionHandlerDeps {
   tokens: Tokens
   tickets: Tickets
   clock: { now(): number }
-  /** Id of this service among others; read at each sign-in, since a cell that joins a fleet takes over that of the fleet. */
+  /** Id of this service among others. Read at each sign-in, since a cell that joins a fleet takes over the fleet's id. */
   service(): string
 }
 
-/** Handles sessions of the web console: each is a token of its own, minted with that of whoever signs in. */
+/** Handles sessions of the web console. Each is a separate token, created with the token that signs in. */
 export function createSignInHandlers(
   deps: SessionHandlerDeps,
 ): Pick<Handlers, 'signIn' | 'signOut' | 'createSignInLink' | 'getSignInLink'> {

@@ -34,8 +34,8 @@ export function redirectTo(location: string, headers: Record<string, string> = {
 }
 
 /**
- * Makes a browser forget a session that has ended: its cookie, and the pages that it keeps for *Back* and in its cache, for which it
- * would not ask again.
+ * Makes a browser forget the cookie of an ended session, and the pages that it keeps for *Back* and in its cache. It would not request
+ * those pages again.
  */
 export function withoutSession<Answer extends Pick<EdgeAnswer, 'headers'>>(answer: Answer): Answer {
   const cookies = [answer.headers['set-cookie'] ?? []].flat()
@@ -52,7 +52,7 @@ export interface SignInForm {
   host: string
   target: string
   nonceDigest: string
-  /** Why the token entered before was refused; null at first. */
+  /** Why the token entered before was refused. Null at first. */
   fault: string | null
 }
 
@@ -80,7 +80,7 @@ export function signOutPage(): string {
   return pageOf({ title: 'Sign out', main })
 }
 
-/** Renders a page that redirects by itself to `target`, a path of the same host. */
+/** Renders a page that redirects automatically to `target`, a path of the same host. */
 export function onwardPage(target: string): string {
   const path = escapeHtml(target)
   const head = `<meta http-equiv="refresh" content="0; url=${path}">`

@@ -27,7 +27,7 @@ export interface EdgeBackendDeps {
 /** Answers what the edge cannot: requests without a route or grant, and its own pages. */
 export interface EdgeBackend {
   gate: EdgeGate
-  /** Serves the sign-in host, and `/.boxyard/` of all hosts; see `SignInPages`. */
+  /** Serves the sign-in host, and `/.boxyard/` of all hosts. See `SignInPages`. */
   handle: HttpHandler
 }
 

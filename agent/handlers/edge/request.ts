@@ -10,9 +10,7 @@ export function accessRequestOf(request: EdgeRequest): AccessRequest {
   return { host, clientAddress, token, session, isFromOwnPage: isFromOwnPage(request) }
 }
 
-/**
- * Reads the session cookie from a `Cookie` header; undefined if it is missing or malformed. Of several the first counts.
- */
+/** Reads the session cookie from a `Cookie` header. Undefined if it is missing or malformed. Of several the first counts. */
 export function sessionOf(cookieHeader: string | undefined): string | undefined {
   return secretCookie(cookieHeader, SESSION_COOKIE)
 }
@@ -22,7 +20,7 @@ export function nonceOf(cookieHeader: string | undefined): string | undefined {
   return secretCookie(cookieHeader, NONCE_COOKIE)
 }
 
-/** Returns `Set-Cookie` of a session that lasts `seconds`; `''` and 0 delete it. */
+/** Returns `Set-Cookie` of a session that lasts `seconds`. An empty value and 0 delete it. */
 export function sessionCookie(value: string, seconds: number): string {
   return setCookie(SESSION_COOKIE, value, seconds)
 }
@@ -64,11 +62,11 @@ export function isNavigation({ method, headers }: Pick<EdgeRequest, 'method' | '
 }
 
 /**
- * Returns true if no page of another host can have caused a request with the session cookie, which browsers send by themselves. The
- * hosts of all boxes are of one site, so that neither `SameSite` nor the same site is enough. `Sec-Fetch-Site` tells; a page may be
- * opened from anywhere (`navigate` to a `document`, which a frame is not), and all but reads must have an `Origin` of the same host.
- * Browsers before 2023 do not send it: `Origin`, else `Referer` must be of the same host, or the request accept a page first, as
- * scripts and images never do. HAProxy does the same (config-session.ts).
+ * Returns true if no page of another host can have caused a request with the session cookie, which browsers send automatically. The hosts
+ * of all boxes are of one site, so neither `SameSite` nor the same site is enough. `Sec-Fetch-Site` decides. Any site may open a page
+ * (`navigate` to a `document`, which a frame is not). All but reads must have an `Origin` of the same host. Browsers before 2023 do not
+ * send `Sec-Fetch-Site`. Then `Origin`, else `Referer`, must be of the same host, or the request must accept a page first, as scripts and
+ * images never do. HAProxy does the same (config-session.ts).
  */
 export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest): boolean {
   const { origin, referer, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
@@ -85,8 +83,8 @@ export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest):
 }
 
 /**
- * Returns a path and query that a browser may be redirected to; `/` for anything that could leave the host, or lead to an own path
- * once a browser has resolved it (`/./.boxyard/…`) or a program has decoded it.
+ * Returns a path and query that a browser may be redirected to. Returns `/` for anything that could leave the host. Also returns it if the
+ * path leads to an own path once a browser has resolved it (`/./.boxyard/…`) or a program has decoded it.
  */
 export function safeTarget(target: string | null | undefined): string {
   const isPlain = target !== null && target !== undefined && target.length <= TARGET_MAX && SAFE_TARGET.test(target)
@@ -96,8 +94,8 @@ export function safeTarget(target: string | null | undefined): string {
 }
 
 /**
- * Returns the path as a browser resolves it, then without escapes as programs read it that decode it once, twice and so on; null if
- * there are escapes of escapes beyond the bound: each further one would take a round.
+ * Returns the path as a browser resolves it, then as programs read it that decode it once, twice and so on. Returns null if escapes are
+ * nested beyond the limit, because each level would take another round.
  */
 function readingsOf(target: string): string[] | null {
   const readings: string[] = []
@@ -125,13 +123,13 @@ function setCookie(name: string, value: string, seconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${Math.floor(seconds)}; Secure; HttpOnly; SameSite=Lax`
 }
 
-/** Prefix of the paths that the edge answers itself at every host; they never reach a box. */
+/** Prefix of the paths that the edge answers itself at every host. They never reach a box. */
 export const OWN_PATHS = '/.boxyard/'
 const SESSION_COOKIE = '__Host-boxyard'
 const NONCE_COOKIE = '__Host-boxyard-nonce'
 const TICKET_COOKIE = '__Host-boxyard-ticket'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
-/** Visible ASCII without backslashes, which browsers read as slashes; two slashes would start another host. */
+/** Visible ASCII without backslashes, which browsers read as slashes. Two slashes would start another host. */
 const SAFE_TARGET = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const TARGET_MAX = 2_048

@@ -36,7 +36,7 @@ export interface SignInPagesDeps {
   logger: Logger
 }
 
-/** Leads browsers to sessions at the hosts of boxes. The token is entered at the sign-in host alone, which no box controls. */
+/** Leads browsers to sessions at the hosts of boxes. Users enter the token only at the sign-in host, which no box controls. */
 export interface SignInPages {
   /** Redirects a browser to the sign-in, which a nonce cookie binds to that browser. */
   redirect(request: Pick<EdgeRequest, 'host' | 'target' | 'headers'>): EdgeAnswer

@@ -2,7 +2,7 @@ import type { EdgeGrant } from '../edge/edge.ts'
 
 /** A grant with the token and project that it belongs to. Times in ms since the epoch. */
 export interface EdgeGrantRecord extends EdgeGrant {
-  /** The token that the credential is, or was issued for; the grant ends with it. */
+  /** The token that the credential is, or was issued for. The grant ends with it. */
   tokenId: string
   /** Project of the boxes that it gives access to. */
   project: string
@@ -14,7 +14,7 @@ export interface LapsingGrant extends EdgeGrantRecord {
   tokenEndsAt: number | null
 }
 
-/** Maximum number of grants, of one token and in all; these are shared by the roots at which chains of tokens begin. */
+/** Maximum number of grants, of one token and in total. The roots of token chains share the total. */
 export interface EdgeGrantBounds {
   ofToken: number
   inAll: number
@@ -26,8 +26,8 @@ export interface EdgeGrantBounds {
  */
 export interface EdgeGrantStore {
   /**
-   * Inserts or renews a grant. Returns the credentials that are to go for `bounds`, which stay until `remove`: the oldest of the token, and
-   * of those chains of tokens that have most; null if its token is revoked or gone.
+   * Inserts or renews a grant. Returns the credentials to remove for `bounds`, which stay until `remove`. These are the token's oldest, and
+   * the oldest of the token chains with the most. Null if its token is revoked or gone.
    */
   put(record: EdgeGrantRecord, bounds: EdgeGrantBounds): Promise<string[] | null>
   /** Returns the grant if it is valid at `now`, else null. */
