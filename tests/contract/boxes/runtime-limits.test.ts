@@ -64,7 +64,8 @@ describe('a box with lxcfs', () => {
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(2)}\n${cpus}`)
     await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, shmMb: 64, ...UNBOUNDED })
     expect(await totalMib()).toBe(128)
-    expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(1)}\n1`)
+    // On a busy host lxcfs may not find the limits of the reader in time, and shows those of the host.
+    await untilTrue(async () => (await run('nproc; grep -c ^processor /proc/cpuinfo')) === `${nprocOf(1)}\n1`)
   })
 
   test('sees its own cgroup and cannot change it', async () => {

@@ -133,13 +133,11 @@ describe('create and fork have flags for all that a box has', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('color of --data')])
   })
 
-  test('what is set after a box is made and refused says so', async () => {
-    const { code, stderr } = await run('create half --port 70000')
-    expect([code, stderr]).toEqual([
-      1,
-      'boxyard: half exists, but without these settings. Run boxyard update half, or boxyard rm half\nboxyard: --port: must be at most 65535\n',
-    ])
-    expect(await run('rm half')).toMatchObject({ code: 0 })
+  test('a refused flag leaves no box', async () => {
+    expect(await run('create half --port 70000')).toMatchObject({
+      ...{ code: 1, stderr: 'boxyard: --port: must be at most 65535\n' },
+    })
+    expect((await run('info half')).code).toBe(1)
   })
 })
 
