@@ -19,7 +19,7 @@ import { claimWhile, discardClaimed, homeOf, missingError } from '../fleet/homes
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
-import { newRecord, type Origin } from './record.ts'
+import { type BoxOrigin, newRecord } from './record.ts'
 
 /** The defaults of a new box. */
 export interface BoxDefaults {
@@ -132,7 +132,7 @@ export function checkCores(cpus: number | null | undefined, { hostCores }: Pick<
   throw invalidRequest([{ pointer: '/config/cpus', detail }])
 }
 
-async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, body }: NewBox): Promise<Origin> {
+async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, body }: NewBox): Promise<BoxOrigin> {
   const { base: requested = null, fork = null } = body
   if (fork !== null) {
     if (requested === null) return findForkOrigin(store, project, fork)
@@ -149,7 +149,7 @@ async function findOrigin({ store, baseCopies, defaults }: MakeDeps, { project, 
   return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
 }
 
-async function findForkOrigin(store: Store, project: string, fork: string): Promise<Origin> {
+async function findForkOrigin(store: Store, project: string, fork: string): Promise<BoxOrigin> {
   const [name = '', snapshot] = fork.split('@')
   const source = await store.boxes.get(project, name)
   if (!source) throw sourceNotFound(project, name)
@@ -181,7 +181,7 @@ async function resolveMounts({ store, directory }: CreateDeps, { project, body }
 async function makeRoot(
   deps: MakeDeps,
   record: BoxRecord,
-  { request, origin }: { request: NewBox; origin: Origin },
+  { request, origin }: { request: NewBox; origin: BoxOrigin },
 ): Promise<void> {
   const { root, config, project } = record
   const quotaBytes = bytesOf(config.storage_gb)

@@ -5,7 +5,7 @@ import { storedProtocol } from '../common/protocol.ts'
 import type { BoxDefaults, NewBox } from './create.ts'
 
 /** The source of a box: a base, a snapshot or another box. */
-export interface Origin {
+export interface BoxOrigin {
   base: string | null
   baseId: string | null
   forkOf: string | null
@@ -23,7 +23,7 @@ export interface Origin {
  */
 export function newRecord(
   { caller, project, body, idempotencyKey }: NewBox,
-  { origin, mounts, now, defaults }: { origin: Origin; mounts: MountRecord[]; now: number; defaults: BoxDefaults },
+  { origin, mounts, now, defaults }: { origin: BoxOrigin; mounts: MountRecord[]; now: number; defaults: BoxDefaults },
 ): BoxRecord {
   const id = newId('box', now)
   const record: BoxRecord = {

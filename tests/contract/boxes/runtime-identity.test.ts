@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
 const KEY = 'etc/ssh/ssh_host_ed25519_key'
