@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UsageError } from '../output/failures.ts'
 import { readDirectoryFile } from './directory-file.ts'
-import { checkBoxName, checkContextName, checkProjectName } from './names.ts'
+import { checkBoxName, checkContextName, checkProjectName, checkServiceUrl } from './names.ts'
 import { contextNamed, readContexts, type StoredContext } from './store.ts'
 
 /** The service, token and project of a command. */
@@ -39,13 +39,14 @@ export interface ConnectionFlags {
  * Finds the connection. Flags take precedence over the environment, which takes precedence over the `.boxyard` file of the directory and
  * then the context. Ignores empty variables. Without a login, uses the service of this host, with the administrator's token if this user
  * can read it. The client sends a token only to the address of its login. It sends BOXYARD_TOKEN only to BOXYARD_URL.
- * @throws UsageError for a context without a login, a name that is invalid, and a token without an address
+ * @throws UsageError for a context without a login, a name or URL that is invalid, and a token without an address
  */
 export function findConnection(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, directory: string): Connection {
   const stored = readContexts(environment)
   const file = readDirectoryFile(directory)
   const given = namesGiven(flags, environment)
-  const url = flags.context === undefined ? environment['BOXYARD_URL'] || null : null
+  const givenUrl = flags.context === undefined ? environment['BOXYARD_URL'] || null : null
+  const url = givenUrl === null ? null : checkServiceUrl(givenUrl, 'BOXYARD_URL')
   const fileContext = given.context === undefined && url === null ? file.context : undefined
   const name = given.context ?? fileContext ?? stored.current ?? null
   const login = name === null ? undefined : contextNamed(stored, name)
@@ -115,14 +116,16 @@ function addressOf(
       `BOXYARD_TOKEN is set without BOXYARD_URL, so its service is unknown. Set both, or unset it to use the login "${name}".`,
     )
   const found = login.token ?? null
-  return { url: login.url, token: () => found, context: name }
+  const address = checkServiceUrl(login.url, `url of the context "${name}"`)
+  return { url: address, token: () => found, context: name }
 }
 
 /** The service of this host, by its own settings (docs/install.md). */
 function localService(environment: NodeJS.ProcessEnv, token: string | undefined): Pick<Connection, 'url' | 'token'> {
   const directory = environment['BOXYARD_DATA_DIR'] ?? '/var/lib/boxyard'
+  const url = `http://${hostOf(environment['BOXYARD_HOST'] ?? '')}:${environment['BOXYARD_PORT'] ?? '8080'}`
   return {
-    url: `http://${hostOf(environment['BOXYARD_HOST'] ?? '')}:${environment['BOXYARD_PORT'] ?? '8080'}`,
+    url: checkServiceUrl(url, 'BOXYARD_HOST and BOXYARD_PORT'),
     token: () => token ?? readOrNull(join(directory, 'admin.token')),
   }
 }
@@ -135,7 +138,7 @@ function hostOf(address: string): string {
 
 function readOrNull(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8').trim()
+    return readFileSync(path, 'utf8')
   } catch {
     return null
   }

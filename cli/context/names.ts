@@ -1,3 +1,4 @@
+import { serviceOrigin } from '../../sdk/typescript/src/service-origin.ts'
 import { UsageError } from '../output/failures.ts'
 
 /**
@@ -22,6 +23,15 @@ export function checkContextName(name: string, source: string): string {
   throw new UsageError(
     `${source}: must be the name of a context, such as staging or boxes.example:8080, not "${name}".`,
   )
+}
+
+/** Returns the origin of a service by the rule of the SDK. `source` is where the URL came from, such as `BOXYARD_URL`. @throws UsageError */
+export function checkServiceUrl(url: string, source: string): string {
+  try {
+    return serviceOrigin(url, source)
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
 }
 
 /** Returns the projects that a service says a token names: none if it allows all. Leaves out what is not a name. */

@@ -1,7 +1,7 @@
 import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { writeDirectoryDefaults } from '../context/directory-file.ts'
-import { checkContextName, checkProjectName, namedProjects } from '../context/names.ts'
+import { checkContextName, checkProjectName, checkServiceUrl, namedProjects } from '../context/names.ts'
 import { contextNamed, readContexts, type StoredContext, type StoredContexts, writeContexts } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
@@ -16,7 +16,7 @@ const login: Verb = {
   operations: ['getMe'],
   run: async ({ tell }, [given], flags) => {
     const chosen = typeof flags['name'] === 'string' ? checkContextName(flags['name'], '--name') : null
-    const url = originOf(given ?? (await ask('URL of the service')))
+    const url = checkServiceUrl(given ?? (await ask('URL of the service')), '[url]')
     const token = (process.stdin.isTTY ? await askSecret('Token') : await readStdin()).trim()
     if (token === '') throw new UsageError('No token on stdin. Run boxyard login URL < TOKEN_FILE')
     const me = await createBoxyard({ url, token, attempts: 1 }).call('getMe', {}).catch(retold(url))
@@ -131,18 +131,6 @@ async function readStdin(): Promise<string> {
   let text = ''
   for await (const piece of process.stdin) text += String(piece)
   return text
-}
-
-/** Returns the origin of a URL. The default scheme is HTTPS, or HTTP for this machine, because no network lies between. */
-function originOf(text: string): string {
-  const scheme = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/.test(text) ? 'http' : 'https'
-  try {
-    const { origin, protocol } = new URL(text.includes('://') ? text : `${scheme}://${text}`)
-    if (protocol === 'http:' || protocol === 'https:') return origin
-  } catch {
-    // Reported below.
-  }
-  throw new UsageError(`[url]: must be a URL such as https://boxes.example, not "${text}".`)
 }
 
 /** Throws the error of a request to a service at `url`. If the service does not speak TLS, uses clearer words than OpenSSL's. */

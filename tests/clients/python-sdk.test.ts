@@ -5,6 +5,7 @@ import { ROOT } from '../../infra/commands.ts'
 import { generatePythonBase, readPythonBase } from '../../infra/sdk/python.ts'
 import { type AgentSwitch, openAgentSwitch } from '../helpers/clients/agent-switch.ts'
 import { generatorsDirectory, openWorkbench, type Workbench } from '../helpers/clients/generators.ts'
+import { ORIGINS, REFUSED_ORIGINS } from '../helpers/clients/origins.ts'
 import { openPlainFront, type PlainFront } from '../helpers/clients/plain-front.ts'
 import { useOwnService } from '../helpers/own-service.ts'
 
@@ -20,6 +21,7 @@ beforeAll(async () => {
   plain = await openPlainFront(service().url)
   const { url, adminToken: token } = service()
   bench.write('service.json', JSON.stringify({ url, token, control: agent.url, plain: plain.url }))
+  bench.write('origins.json', JSON.stringify({ accepted: ORIGINS, refused: REFUSED_ORIGINS }))
   symlinkSync(join(SDK, 'src/boxyard'), join(bench.directory, 'boxyard'))
   // Copies the tests, so that Python writes nothing next to the originals.
   mkdirSync(join(bench.directory, 'tests'))
@@ -48,7 +50,7 @@ describe('the Python SDK', () => {
     expect(await bench.python('-m', 'ruff', 'format', '--check', ...config)).toContain('already formatted')
   })
 
-  test.each(['operations', 'boxes', 'commands', 'cancel', 'transfers', 'newer', 'hostile'])(
+  test.each(['settings', 'operations', 'boxes', 'commands', 'cancel', 'transfers', 'newer', 'hostile'])(
     'passes its tests of %s',
     async (name) => {
       const said = await bench.python('-m', 'pytest', '-q', '-p', 'no:cacheprovider', `tests/test_${name}.py`)

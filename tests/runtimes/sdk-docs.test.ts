@@ -33,7 +33,11 @@ function moduleOf({ line }: DocumentedProgram): string {
 
 /** Returns a program with this service's address in place of the reader's. A program for a page becomes a function. */
 function sourceOf(program: DocumentedProgram): string {
-  const text = program.text.replaceAll('http://127.0.0.1:8080', service().url)
+  const { url, dataDir } = service()
+  const text = program.text
+    .replaceAll('http://127.0.0.1:8080', url)
+    .replaceAll('127.0.0.1:8080', new URL(url).host)
+    .replaceAll('/var/lib/boxyard', dataDir)
   if (!isOfPage(program)) return text
   return `${text.replace(/^(?=const boxyard)/m, 'export async function start(): Promise<void> {\n')}}\n`
 }

@@ -30,7 +30,7 @@ export function originOf({ protocol, host }: URL): string {
 }
 
 /** Returns the reach of a loopback or link-local host of a URL, or null for any other. The URL has normalized 127.1 and 0x7f.1. */
-function reachOf(hostname: string): 'loopback' | 'link' | null {
+export function reachOf(hostname: string): 'loopback' | 'link' | null {
   const host = hostname.toLowerCase().replace(/\.$/, '')
   if (host === 'localhost' || host.endsWith('.localhost')) return 'loopback'
   const address = mappedOf(host) ?? host

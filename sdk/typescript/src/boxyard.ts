@@ -8,13 +8,14 @@ import { holdObject } from './held-answers.ts'
 import { type ItemOf, type ListId, listAll } from './paging.ts'
 import { openPort, type PortStream } from './port-stream.ts'
 import { followReads } from './redirects.ts'
+import { serviceOrigin } from './service-origin.ts'
 import type { TerminalStream } from './terminal-stream.ts'
 import { type BoxRecord, type Operation, waitForBox, waitForOperation } from './waits.ts'
 
 export interface BoxyardOptions {
-  /** Origin of the service, such as `http://127.0.0.1:8080`. */
+  /** Origin of the service, such as `http://127.0.0.1:8080`. Without a scheme it means HTTPS, except for this machine. */
   url: string
-  /** An access token, or a function that returns the current one for each request. */
+  /** An access token, or a function that returns the current one for each request. White space around it is ignored. */
   token?: string | (() => string | null) | undefined
   /**
    * `auto` (default) uses tickets in a browser and where the front cannot stream. `always` streams only through the data address. `front`
@@ -92,9 +93,10 @@ export interface BoxHandle {
 
 export type RunOptions = Omit<CallInput<'createExec'>['body'], 'command' | 'shell'> & RunControl
 
-/** Creates a client. Sends no request yet. */
+/** Creates a client. Sends no request yet. @throws TypeError for a URL that is not an origin */
 export function createBoxyard(options: BoxyardOptions): Boxyard {
-  const { url, token, tickets = 'auto', attempts = 6 } = options
+  const { token, tickets = 'auto', attempts = 6 } = options
+  const url = serviceOrigin(options.url)
   const fetch = followReads(options.fetch ?? globalThis.fetch)
   const tokenOf = typeof token === 'function' ? token : (): string | null => token ?? null
   const caller = createCaller({ url, token: tokenOf, attempts, fetch })

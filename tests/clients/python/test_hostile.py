@@ -262,7 +262,7 @@ async def test_a_message_that_is_too_long_is_an_error_that_says_so(kind: Kind) -
             await stream.ended()
 
 
-@cases(f"{TOKEN}\n", f"{TOKEN} x", f"{TOKEN}\u2026")
+@cases(f"{TOKEN}\nx", f"{TOKEN} x", f"{TOKEN}\u2026")
 @kinds
 async def test_a_token_that_no_header_holds_is_in_no_error(kind: Kind, token: str) -> None:
     with pytest.raises(ValueError, match="The token contains an invalid character") as caught:
@@ -272,9 +272,9 @@ async def test_a_token_that_no_header_holds_is_in_no_error(kind: Kind, token: st
 
 @kinds
 async def test_a_password_of_the_url_is_in_no_error(kind: Kind) -> None:
-    with pytest.raises(ConnectionError) as caught:
-        await client(kind, "http://user:password@127.0.0.1:1").call(get_box("demo", "web"))
-    assert "password" not in str(caught.value)
+    with pytest.raises(ValueError, match="has a user name or a password") as caught:
+        await client(kind, "http://user:hunter2@127.0.0.1:1").call(get_box("demo", "web"))
+    assert "hunter2" not in str(caught.value)
 
 
 @kinds

@@ -1,4 +1,4 @@
-"""Checks addresses that a service names in a redirect or in the URL of a ticket."""
+"""Checks the URL of a service, and addresses that it names in a redirect or in the URL of a ticket."""
 
 from __future__ import annotations
 
@@ -9,12 +9,58 @@ from collections.abc import Collection
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
+import httpx
+
 from ._problems import unexpected
 
 HTTP = frozenset({"http", "https"})
 WEBSOCKET = frozenset({"ws", "wss"})
 
 _DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+
+
+_EXPECTED = "It must begin with http:// or https://, such as https://boxes.example or http://127.0.0.1:8080."
+
+
+def service_origin(url: str) -> str:
+    """
+    The origin of a service from its URL as people write it. Ignores white space around it and slashes at its end. A missing scheme is HTTP
+    for this machine, because no network lies between, otherwise HTTPS. Raises ``ValueError`` for a URL that is not an origin. Its message
+    holds no password, path or query, because they can be secret.
+    """
+    given = (url or "").strip().rstrip("/")
+    if not given:
+        raise ValueError(f"url: is empty. {_EXPECTED}")
+    try:
+        parts = _split(given)
+        origin = origin_of(parts.geturl())
+        httpx.URL(origin)
+    except (ValueError, httpx.InvalidURL):
+        # The cause would show the URL.
+        raise ValueError(f"url: is not a URL. {_EXPECTED}") from None
+    if parts.scheme not in HTTP:
+        raise ValueError(f"url: has the scheme {parts.scheme}://. {_EXPECTED}")
+    if "@" in parts.netloc:
+        raise ValueError(f"url: has a user name or a password, but the service takes a token. Use {origin}")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError(f"url: has something after the host and port, such as a path. Use {origin}")
+    return origin
+
+
+def _split(given: str) -> SplitResult:
+    """Splits a URL, and adds a missing scheme. Raises ``ValueError``."""
+    # Parsers ignore some of these, and a host or port has none. `http:host` lacks its slashes.
+    if re.search(r"[\s\x00-\x1f\x7f\\]", given) or re.match(r"https?:(?!//)", given, re.IGNORECASE):
+        raise ValueError
+    has_scheme = "://" in given
+    parts = urlsplit(given if has_scheme else f"//{given}")
+    if has_scheme and parts.scheme not in HTTP:
+        return parts
+    if not parts.hostname or (":" in parts.netloc.rpartition("@")[2].rpartition("]")[2] and parts.port is None):
+        raise ValueError
+    if has_scheme:
+        return parts
+    return parts._replace(scheme="http" if reach_of(parts.hostname) == "loopback" else "https")
 
 
 def origin_of(url: str) -> str:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import httpx
 
-from ._addresses import HTTP, check_address, has_same_origin, origin_of
+from ._addresses import HTTP, check_address, has_same_origin, origin_of, service_origin
 from ._answers import parse_answer
 from ._calls import Answer, Call
 from ._errors import ConnectionError
@@ -102,18 +102,24 @@ class Session:
     needs_tickets: bool
 
     def authorization(self) -> dict[str, str]:
-        """The authorization header of a token. Raises ``ValueError``, without the token, if no header can hold it."""
-        token = self.token()
-        if token is None:
+        """
+        The authorization header of a token. Ignores white space around it, because files and variables often end with a line break. Raises
+        ``ValueError``, without the token, if it is empty or no header can hold it.
+        """
+        given = self.token()
+        if given is None:
             return {}
+        token = given.strip()
+        if not token:
+            raise ValueError("The token is empty. Check the file or variable that it comes from.")
         if not _TOKEN.fullmatch(token):
             raise ValueError("The token contains an invalid character, such as a line break.")
         return {"Authorization": f"Bearer {token}"}
 
 
 def open_session(url: str, token: str | Callable[[], str | None] | None, tickets: Literal["auto", "always"], attempts: int) -> Session:
-    """Starts without knowledge of the service. Sends no request."""
-    return Session(url.rstrip("/"), token if callable(token) else lambda: token, attempts, tickets == "always")
+    """Starts without knowledge of the service. Sends no request. Raises ``ValueError`` for a URL that is not an origin."""
+    return Session(service_origin(url), token if callable(token) else lambda: token, attempts, tickets == "always")
 
 
 def send(session: Session, call: Call[object], *, is_streamed: bool = False) -> Flow[httpx.Response]:

@@ -38,8 +38,9 @@ class Boxyard:
         """
         Sends no request yet.
 
-        ``url`` is the origin of the service, such as ``http://127.0.0.1:8080``. ``token`` is an access token, or a function that returns
-        the current one for each request. With ``tickets="auto"`` the client uses tickets where the front cannot stream. With ``always`` it
+        ``url`` is the origin of the service, such as ``http://127.0.0.1:8080``. Without a scheme it means HTTPS, except for this machine.
+        Raises ``ValueError`` for other URLs. ``token`` is an access token, or a function that returns the current one for each request.
+        White space around it is ignored. With ``tickets="auto"`` the client uses tickets where the front cannot stream. With ``always`` it
         streams only through the data address. ``attempts`` is how often it sends a request until it gets an answer, with pauses that double
         from 0.1 s. ``http_client`` replaces its own HTTP client, and ``close`` leaves it open.
         """

@@ -1,0 +1,41 @@
+/** URLs of services as people write them, with the origins that all clients understand. */
+export const ORIGINS: readonly (readonly [text: string, origin: string])[] = [
+  ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ['https://boxes.example', 'https://boxes.example'],
+  ['HTTPS://Boxes.Example/', 'https://boxes.example'],
+  ['http://10.0.0.1:8080//', 'http://10.0.0.1:8080'],
+  ['  http://127.0.0.1:8080\n', 'http://127.0.0.1:8080'],
+  ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ['127.0.0.1:8080/', 'http://127.0.0.1:8080'],
+  ['localhost:8080', 'http://localhost:8080'],
+  ['LOCALHOST:8080', 'http://localhost:8080'],
+  ['localhost', 'http://localhost'],
+  ['boxyard.localhost:8080', 'http://boxyard.localhost:8080'],
+  ['[::1]:8080', 'http://[::1]:8080'],
+  ['boxes.example', 'https://boxes.example'],
+  ['boxes.example:8443', 'https://boxes.example:8443'],
+  ['10.0.0.1:8080', 'https://10.0.0.1:8080'],
+  ['localhost.example:8080', 'https://localhost.example:8080'],
+]
+
+/** Texts that no client takes as the URL of a service, with the beginning of the error behind the name of the field. */
+export const REFUSED_ORIGINS: readonly (readonly [text: string, words: string])[] = [
+  [' ', 'is empty'],
+  ['ftp://boxes.example', 'has the scheme ftp://'],
+  ['ws://127.0.0.1:8080', 'has the scheme ws://'],
+  ['unix:///run/boxyard.sock', 'has the scheme unix://'],
+  ['http://', 'is not a URL'],
+  ['https:boxes.example', 'is not a URL'],
+  ['http:/boxes.example', 'is not a URL'],
+  ['http://boxes example', 'is not a URL'],
+  ['http://boxes\n.example', 'is not a URL'],
+  ['127.0.0.1:99999', 'is not a URL'],
+  ['http://127.0.0.1:port', 'is not a URL'],
+  ['::1', 'is not a URL'],
+  ['http://user:word@boxes.example', 'has a user name or a password'],
+  ['user@127.0.0.1:8080', 'has a user name or a password'],
+  ['http://127.0.0.1:8080/v1', 'has something after the host and port'],
+  ['127.0.0.1:8080/v1/', 'has something after the host and port'],
+  ['http://127.0.0.1:8080/?a=b', 'has something after the host and port'],
+  ['http://127.0.0.1:8080/sign-in#a', 'has something after the host and port'],
+]
