@@ -29,8 +29,9 @@ async function exitCodeOf(args: readonly string[], load: () => Promise<Program>)
     printLine(`boxyard ${manifest.version}`)
     return 0
   }
-  if (HOST_WORDS.has(word)) {
-    const where = 'Run it on a host with the Boxyard package, or with npm run in a checkout.'
+  const script = HOST_WORDS.get(word)
+  if (script !== undefined) {
+    const where = `Run it on a host with the Boxyard package, or in a checkout: npm run ${script}.`
     reportLine(`boxyard ${word} manages a host, so only the host's own program has it. ${where}`)
     return 2
   }

@@ -1,2 +1,7 @@
-/** Modes of the host's program of the same name. No command of the client can use these names. */
-export const HOST_WORDS: ReadonlySet<string> = new Set(['admin', 'doctor', 'serve', 'support'])
+/** Modes of the host's program, with the script of a checkout that runs each. No command of the client can use these names. */
+export const HOST_WORDS: ReadonlyMap<string, string> = new Map([
+  ['admin', 'admin -- …'],
+  ['doctor', 'doctor'],
+  ['serve', 'up'],
+  ['support', 'support'],
+])

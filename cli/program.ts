@@ -70,7 +70,7 @@ function createProgram(version: string): Command {
     .option('--context <name>', 'service to use, one of `boxyard context ls`')
     .option('-p, --project <project>', 'project to use')
     .addOption(new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table'))
-    .addHelpText('after', `\nOn a host that runs the service, also: boxyard ${[...HOST_WORDS].join('|')} --help`)
+    .addHelpText('after', `\nOn a host that runs the service, also: boxyard ${[...HOST_WORDS.keys()].join('|')} --help`)
     .enablePositionalOptions()
     .addHelpText('after', HELP)
     .helpCommand(false)

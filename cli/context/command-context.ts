@@ -5,7 +5,7 @@ import type { OutputFormat } from '../output/printing.ts'
 import { isSeen, reportLine } from '../output/terminal.ts'
 import type { Verb, VerbContext } from '../verbs/verb.ts'
 import { type Connection, type ConnectionFlags, findConnection } from './connection.ts'
-import { namedProjects } from './names.ts'
+import { namedProjects, shownNames } from './names.ts'
 
 /** The flags that every command has. */
 export type CommandFlags = ConnectionFlags & { output: OutputFormat }
@@ -83,8 +83,7 @@ function needsProject({ operations }: Verb): boolean {
 function onlyOf(allowed: readonly string[]): string {
   const [only, second] = allowed
   if (only !== undefined && second === undefined) return only
-  const names = [...allowed.slice(0, SHOWN_PROJECTS), ...(allowed.length > SHOWN_PROJECTS ? ['…'] : [])].join(', ')
-  const known = only === undefined ? '' : ` Your token allows ${names}.`
+  const known = only === undefined ? '' : ` Your token allows ${shownNames(allowed)}.`
   throw new UsageError(`No project is selected.${known} Run boxyard use PROJECT, or add --project PROJECT.`)
 }
 
@@ -96,5 +95,3 @@ function mayChange({ operations }: Verb): boolean {
 function remark(text: string): void {
   reportLine(`boxyard: ${text}`)
 }
-
-const SHOWN_PROJECTS = 10

@@ -39,14 +39,20 @@ export function namedProjects(projects: '*' | readonly string[]): readonly strin
   return Array.isArray(projects) ? projects.filter((name) => NAME.test(name)) : []
 }
 
+/** Returns the first names as text, with `…` for the rest. */
+export function shownNames(names: readonly string[]): string {
+  return [...names.slice(0, SHOWN), ...(names.length > SHOWN ? ['…'] : [])].join(', ')
+}
+
 function checkName(name: string, source: string): string {
   if (NAME.test(name)) return name
   const rule = 'must be 1–63 characters of a–z, 0–9 and single hyphens, with a letter or digit at both ends'
   throw new UsageError(`${source}: ${rule}, such as my-app, not "${name}".`)
 }
 
+const SHOWN = 10
 /** Selects every project in lists. */
-const ALL_PROJECTS = '-'
+export const ALL_PROJECTS = '-'
 const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
 const BOX_ID = /^box_[0-9a-z]{26}$/
 const CONTEXT = /^[\p{L}\p{N}[][\p{L}\p{N}._:[\]+-]{0,252}$/u

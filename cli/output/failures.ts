@@ -1,4 +1,5 @@
-import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import { reachOf } from '../../sdk/typescript/src/addresses.ts'
+import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
@@ -21,6 +22,7 @@ export function reportFailure(error: unknown, words: FailureWords = API_WORDS): 
   reportLine(`boxyard: ${first}`)
   for (const line of more) reportLine(`  ${line}`)
   if (error instanceof UsageError) return 2
+  if (error instanceof ConnectionError && isRefusedHere(error)) reportLine(NOT_RUNNING)
   if (!(error instanceof ApiError)) return 1
   const way = Object.hasOwn(WAYS, error.code) ? WAYS[error.code] : undefined
   if (way !== undefined) reportLine(way)
@@ -42,6 +44,17 @@ function withoutTokenField({ code, message }: ApiError): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
+/** Returns whether this machine refused a connection, so that the service does not run. */
+function isRefusedHere(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && error.code === 'ECONNREFUSED' && 'address' in error) {
+    const address = String(error.address)
+    return reachOf(address.includes(':') ? `[${address}]` : address) === 'loopback'
+  }
+  // A name with several addresses has an error for each.
+  return isRefusedHere(error.cause) || (error instanceof AggregateError && error.errors.some(isRefusedHere))
+}
+
 /** Returns the path and reason of a failed system call, or null for another error. */
 function pathText(error: unknown): string | null {
   if (!(error instanceof Error && 'path' in error)) return null
@@ -51,7 +64,8 @@ function pathText(error: unknown): string | null {
 
 /** Leaves messages as the API writes them. */
 const API_WORDS: FailureWords = { placeOf: (pointer) => pointer, translate: (message) => message }
-
+const NOT_RUNNING =
+  'Is Boxyard running on this machine? Start it with npm run up in a checkout. With the package, see systemctl status boxyard-agent.'
 /** Commands that show the limit of a refused request, by error code. */
 const WAYS: Readonly<Record<string, string>> = {
   permission_denied: 'To see what your token allows: boxyard me',

@@ -2,9 +2,11 @@ import { ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { writeDirectoryDefaults } from '../context/directory-file.ts'
 import { checkContextName, checkProjectName, checkServiceUrl, namedProjects } from '../context/names.ts'
+import { isEmptyProject } from '../context/project-check.ts'
 import { contextNamed, readContexts, type StoredContext, type StoredContexts, writeContexts } from '../context/store.ts'
 import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
+import { reportLine } from '../output/terminal.ts'
 import type { Verb, VerbFlags } from './verb.ts'
 
 const login: Verb = {
@@ -56,18 +58,23 @@ const use: Verb = {
     ['--box <box>', 'with --here: the box that "." means'],
   ],
   summary: 'Set the project that commands use',
+  details: 'Reports a project that has nothing yet, and refuses one that the token does not allow.',
   examples: ['boxyard use demo', 'boxyard use demo --here --box web'],
-  operations: [],
+  operations: ['getMe', 'listProjects'],
   run: async (_context, [project = ''], flags) => {
     const box = flags['box']
+    const isHere = flags['here'] === true
     checkProjectName(project, '<project>')
-    if (flags['here'] === true)
-      return writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
-    if (box !== undefined) throw new UsageError('--box: needs --here.')
+    if (!isHere && box !== undefined) throw new UsageError('--box: needs --here.')
     const stored = readContexts(process.env)
     const { contexts, current = LOCAL } = stored
     const name = namedContext(stored, flags) ?? current
-    writeContexts(process.env, { current, contexts: { ...contexts, [name]: { ...contexts[name], project } } })
+    const { context } = flags
+    const given = typeof context === 'string' ? { context } : {}
+    const isEmpty = await isEmptyProject({ project, flags: given, context: isHere ? null : name })
+    if (isHere) writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
+    else writeContexts(process.env, { current, contexts: { ...contexts, [name]: { ...contexts[name], project } } })
+    if (isEmpty === true) reportLine(`Project "${project}" has nothing yet. To start it: boxyard create BOX`)
   },
 }
 

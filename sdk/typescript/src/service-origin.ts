@@ -7,10 +7,10 @@ import { originOf, reachOf } from './addresses.ts'
  */
 export function serviceOrigin(text: string | undefined, source = 'url'): string {
   const given = text?.trim() ?? ''
-  if (given === '') throw new TypeError(`${source}: is empty. ${EXPECTED}`)
+  if (given === '') throw new TypeError(`${source}: ${EXPECTED} It is empty.`)
   const url = BLANK.test(given) ? null : parse(given.replace(/\/+$/, ''))
-  if (url === null) throw new TypeError(`${source}: is not a URL. ${EXPECTED}`)
-  if (!SERVICE.has(url.protocol)) throw new TypeError(`${source}: has the scheme ${url.protocol}//. ${EXPECTED}`)
+  if (url === null) throw new TypeError(`${source}: ${EXPECTED} It is not a URL.`)
+  if (!SERVICE.has(url.protocol)) throw new TypeError(`${source}: ${EXPECTED} It begins with ${url.protocol}//.`)
   const origin = originOf(url)
   if (url.username !== '' || url.password !== '')
     throw new TypeError(`${source}: has a user name or a password, but the service takes a token. Use ${origin}`)
@@ -27,7 +27,7 @@ function parse(text: string): URL | null {
   return new URL(`${isHere ? 'http' : 'https'}://${text}`)
 }
 
-const EXPECTED = 'It must begin with http:// or https://, such as https://boxes.example or http://127.0.0.1:8080.'
+const EXPECTED = 'must begin with http:// or https://, such as https://boxes.example or http://127.0.0.1:8080.'
 const SERVICE = new Set(['http:', 'https:'])
 /** URL parsers ignore some of these, and a host or port has none. */
 const BLANK = /[\s\\]/

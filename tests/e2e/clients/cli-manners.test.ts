@@ -270,7 +270,7 @@ test('a login to what speaks no TLS says so, in words that are not of OpenSSL', 
   expect(await login(`127.0.0.1:${port}`)).toMatchObject({ code: 0 })
   expect(await login('ftp://boxes.example')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('must be a URL such as'),
+    stderr: expect.stringContaining('must begin with http:// or https://'),
   })
 })
 

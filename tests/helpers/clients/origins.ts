@@ -18,20 +18,20 @@ export const ORIGINS: readonly (readonly [text: string, origin: string])[] = [
   ['localhost.example:8080', 'https://localhost.example:8080'],
 ]
 
-/** Texts that no client takes as the URL of a service, with the beginning of the error behind the name of the field. */
+/** Texts that no client takes as the URL of a service, with a pattern of the error behind the name of the field. */
 export const REFUSED_ORIGINS: readonly (readonly [text: string, words: string])[] = [
-  [' ', 'is empty'],
-  ['ftp://boxes.example', 'has the scheme ftp://'],
-  ['ws://127.0.0.1:8080', 'has the scheme ws://'],
-  ['unix:///run/boxyard.sock', 'has the scheme unix://'],
-  ['http://', 'is not a URL'],
-  ['https:boxes.example', 'is not a URL'],
-  ['http:/boxes.example', 'is not a URL'],
-  ['http://boxes example', 'is not a URL'],
-  ['http://boxes\n.example', 'is not a URL'],
-  ['127.0.0.1:99999', 'is not a URL'],
-  ['http://127.0.0.1:port', 'is not a URL'],
-  ['::1', 'is not a URL'],
+  [' ', '.* It is empty'],
+  ['ftp://boxes.example', 'must begin with http:// or https://, such as .* It begins with ftp://'],
+  ['ws://127.0.0.1:8080', 'must begin with http:// or https://, such as .* It begins with ws://'],
+  ['unix:///run/boxyard.sock', 'must begin with http:// or https://, such as .* It begins with unix://'],
+  ['http://', '.* It is not a URL'],
+  ['https:boxes.example', '.* It is not a URL'],
+  ['http:/boxes.example', '.* It is not a URL'],
+  ['http://boxes example', '.* It is not a URL'],
+  ['http://boxes\n.example', '.* It is not a URL'],
+  ['127.0.0.1:99999', '.* It is not a URL'],
+  ['http://127.0.0.1:port', '.* It is not a URL'],
+  ['::1', '.* It is not a URL'],
   ['http://user:word@boxes.example', 'has a user name or a password'],
   ['user@127.0.0.1:8080', 'has a user name or a password'],
   ['http://127.0.0.1:8080/v1', 'has something after the host and port'],

@@ -37,7 +37,9 @@ describe('the URL of a service', () => {
   })
 
   test('of this host is refused if its settings make none', () => {
-    expect(() => connectionOf({ BOXYARD_PORT: 'abc' })).toThrow(/^BOXYARD_HOST and BOXYARD_PORT: is not a URL\./)
+    expect(() => connectionOf({ BOXYARD_PORT: 'abc' })).toThrow(
+      /^BOXYARD_HOST and BOXYARD_PORT: must begin with .* It is not a URL\./,
+    )
   })
 })
 

@@ -19,7 +19,7 @@ WEBSOCKET = frozenset({"ws", "wss"})
 _DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 
-_EXPECTED = "It must begin with http:// or https://, such as https://boxes.example or http://127.0.0.1:8080."
+_EXPECTED = "must begin with http:// or https://, such as https://boxes.example or http://127.0.0.1:8080."
 
 
 def service_origin(url: str) -> str:
@@ -30,16 +30,16 @@ def service_origin(url: str) -> str:
     """
     given = (url or "").strip().rstrip("/")
     if not given:
-        raise ValueError(f"url: is empty. {_EXPECTED}")
+        raise ValueError(f"url: {_EXPECTED} It is empty.")
     try:
         parts = _split(given)
         origin = origin_of(parts.geturl())
         httpx.URL(origin)
     except (ValueError, httpx.InvalidURL):
         # The cause would show the URL.
-        raise ValueError(f"url: is not a URL. {_EXPECTED}") from None
+        raise ValueError(f"url: {_EXPECTED} It is not a URL.") from None
     if parts.scheme not in HTTP:
-        raise ValueError(f"url: has the scheme {parts.scheme}://. {_EXPECTED}")
+        raise ValueError(f"url: {_EXPECTED} It begins with {parts.scheme}://.")
     if "@" in parts.netloc:
         raise ValueError(f"url: has a user name or a password, but the service takes a token. Use {origin}")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
