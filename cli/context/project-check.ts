@@ -7,6 +7,7 @@ import { ALL_PROJECTS, namedProjects, shownNames } from './names.ts'
 interface SelectedProject {
   project: string
   flags: ConnectionFlags
+  environment: NodeJS.ProcessEnv
   /** The context that stores the project. Null if a `.boxyard` file does. */
   context: string | null
 }
@@ -16,13 +17,18 @@ interface SelectedProject {
  * directory use a service other than the context's.
  * @throws UsageError if the token does not allow the project
  */
-export async function isEmptyProject({ project, flags, context }: SelectedProject): Promise<boolean | null> {
+export async function isEmptyProject({
+  project,
+  flags,
+  environment,
+  context,
+}: SelectedProject): Promise<boolean | null> {
   if (project === ALL_PROJECTS) return null
   const signal = AbortSignal.timeout(ANSWER_MS)
   let allowed: '*' | readonly string[] = '*'
   let isFound = false
   try {
-    const connection = findConnection(flags, process.env, process.cwd())
+    const connection = findConnection(flags, environment, process.cwd())
     if (context !== null && connection.context !== null && connection.context !== context) return null
     const boxyard = createBoxyard({ ...connection, attempts: 1 })
     allowed = (await boxyard.call('getMe', { signal })).projects

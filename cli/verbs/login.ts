@@ -61,7 +61,7 @@ const use: Verb = {
   details: 'Reports a project that has nothing yet, and refuses one that the token does not allow.',
   examples: ['boxyard use demo', 'boxyard use demo --here --box web'],
   operations: ['getMe', 'listProjects'],
-  run: async (_context, [project = ''], flags) => {
+  run: async ({ environment }, [project = ''], flags) => {
     const box = flags['box']
     const isHere = flags['here'] === true
     checkProjectName(project, '<project>')
@@ -71,7 +71,7 @@ const use: Verb = {
     const name = namedContext(stored, flags) ?? current
     const { context } = flags
     const given = typeof context === 'string' ? { context } : {}
-    const isEmpty = await isEmptyProject({ project, flags: given, context: isHere ? null : name })
+    const isEmpty = await isEmptyProject({ project, flags: given, environment, context: isHere ? null : name })
     if (isHere) writeDirectoryDefaults(process.cwd(), { project, ...(typeof box === 'string' ? { box } : {}) })
     else writeContexts(process.env, { current, contexts: { ...contexts, [name]: { ...contexts[name], project } } })
     if (isEmpty === true) reportLine(`Project "${project}" has nothing yet. To start it: boxyard create BOX`)
