@@ -35,6 +35,7 @@ import type { Runtime } from '../ports/boxes/runtime.ts'
 import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
 import type { Prober } from '../ports/edge/prober.ts'
 import type { Clock } from '../ports/host/clock.ts'
+import type { ServiceStore } from '../ports/store/services.ts'
 import type { ConnectionGuard } from './connections.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Fleet } from './fleet-kube.ts'
@@ -97,6 +98,7 @@ export async function openEdge(
       backend.resolve(
         wireEdgeBackend({
           ...{ grants, hosts: routes, leads, address, boxes, activity, tokens, tickets, verifyToken, runtime },
+          services: store.services,
           loopbackAtOnce: settings.limits.portConnectionsAtOnce,
           reserved: settings.edge.reservedDomains,
           ...{ prober: netProber, clock, logger },
@@ -133,6 +135,7 @@ export interface EdgeBackendParts {
   activity: Pick<BoxActivity, 'begin'>
   verifyToken: TokenVerifier
   runtime: Pick<Runtime, 'connect'>
+  services: Pick<ServiceStore, 'of' | 'get'>
   /** Most requests to servers on the loopback of boxes at once. */
   loopbackAtOnce: number
   prober: Prober

@@ -5,11 +5,15 @@ import { refusal } from '../../../shared/refusals.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { EdgeReach } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { ServiceStore } from '../../ports/store/services.ts'
+import { isRestarted } from '../services/plan.ts'
+import { targetsOf } from '../services/traffic.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface LoopbackDeps {
   hosts: Pick<EdgeRoutes, 'boxAt'>
   runtime: Pick<Runtime, 'connect'>
+  services: Pick<ServiceStore, 'of' | 'get'>
   /** Most requests at once, shared by boxes and projects. */
   atOnce: number
   clock: Pick<Clock, 'now'>
@@ -43,7 +47,26 @@ export class Loopback {
         [CROWDED, 'Let the server listen on 0.0.0.0, which has no such limit, or try again in 1 s.'],
         { headers: { 'Retry-After': '1' } },
       )
-    return { owner, release, connect: () => runtime.connect(owner.boxId, target.port) }
+    const connect: EdgeReach['connect'] = () =>
+      runtime.connect(owner.boxId, target.port).catch(async (error: unknown) => {
+        const isSilent = error instanceof ServiceError && error.code === 'port_not_listening'
+        const cause = isSilent ? await this.#causeOf(owner.boxId, target.port) : null
+        throw cause === null ? error : new ServiceError('port_unreachable', cause)
+      })
+    return { owner, release, connect }
+  }
+
+  /** Returns why the service of a port does not listen, without its name. Null if it runs, or no service has the port. */
+  async #causeOf(boxId: string, port: number): Promise<string | null> {
+    const { services } = this.#deps
+    const outline = (await services.of(boxId)).find((each) => targetsOf(each).active?.port === port)
+    const record = outline === undefined ? null : await services.get(boxId, outline.name)
+    if (record === null) return null
+    const service = `The service on port ${port} of this box`
+    if (record.desired === 'stopped') return `${service} is stopped.`
+    const end = record.active?.runs.at(-1)?.end ?? null
+    if (end === null) return null
+    return `${service} has ended${isRestarted(record.spec, end) ? ', and restarts' : ''}.`
   }
 }
 

@@ -87,6 +87,39 @@ describe('a server on the loopback of a box', () => {
   })
 })
 
+describe('a service that does not run', () => {
+  const name = 'resting'
+  const path = `${web}/services/${name}`
+
+  test('is named as the cause at its URL, and at the URL of its box', async () => {
+    const server = serve('127.0.0.1:5180', name)
+    const command = ['/bin/sh', '-c', `[ -e /srv/broken ] && exit 3; ${server.at(-1)}`]
+    await client.put(path, { command, port: 5180, readiness: { http: '/index.html' }, restart: 'never' })
+    await client.put(web, { port: 5180, url_settings: { auth: 'public', wake: true } })
+    const urls = [await urlOf(path), await urlOf(web)]
+    for (const url of urls) expect((await askUrl(url)).text).toBe(`${name}\n`)
+
+    await client.post(`${path}/stop`)
+    for (const url of urls) {
+      expect((await askUrl(url)).status).toBe(502)
+      expect(await detailAt(url)).toBe('The service on port 5180 of this box is stopped.')
+    }
+    await client.shell('inside', 'web', 'touch /srv/broken')
+    await client.post(`${path}/start`)
+    await eventually(async () => (await client.get(path)).body.state === 'failed')
+    for (const url of urls) expect(await detailAt(url)).toBe('The service on port 5180 of this box has ended.')
+  })
+
+  test('is no cause for a client that its private URL does not admit', async () => {
+    const url = await urlOf(path)
+    await client.put(web, { url_settings: { auth: 'token', wake: true } })
+    const refused = await askUrl(url)
+    expect([refused.status, refused.text]).toEqual([401, expect.not.stringMatching(/stopped|ended/)])
+    await client.put(web, { port: 5173, url_settings: { auth: 'public', wake: true } })
+    await client.delete(path)
+  })
+})
+
 describe('a port of HTTP/2 without TLS', () => {
   // This server sends fixed frames. They are SETTINGS, their acknowledgement, and HEADERS of stream 1 with the status 200.
   const settings = "printf '\\0\\0\\0\\4\\0\\0\\0\\0\\0\\0\\0\\0\\4\\1\\0\\0\\0\\0'"

@@ -153,6 +153,7 @@ function wire(state: LabState, path: string): WiredLab {
     activity,
     verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
     runtime: { connect: () => Promise.reject(new ServiceError('port_not_listening', 'Nothing listens.')) },
+    services: { of: async () => [], get: async () => null },
     loopbackAtOnce: 10,
     prober: { probe: async () => state.look() },
     clock,
