@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { faultWords } from '../../shared/fault-words.ts'
 import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
 import { oldChannelKeyUse, trustBackupKeys } from '../lib/disk/key-files.ts'
 import type { TokenRecord } from '../ports/store/tokens.ts'
@@ -41,16 +42,20 @@ interface TokenFlags {
 
 // Applies the schema that HTTP requests go through.
 function parseTokenFlags({ name, projects, permissions, expires }: TokenFlags): CreateTokenBody {
-  const parsed = createTokenBodySchema.safeParse({
+  const body = {
     name,
     projects: projects === '*' ? '*' : projects.split(','),
     permissions: permissions.split(','),
     expires_in_seconds: parseLife(expires),
-  })
+  }
+  const parsed = createTokenBodySchema.safeParse(body, { error: faultWords })
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const flag = issue?.path[0] === 'expires_in_seconds' ? 'expires' : String(issue?.path[0] ?? '')
-  throw new Error(`--${flag}: ${issue?.message ?? 'not valid'}.`)
+  const [unit, given] = flag === 'expires' ? [' s', expires] : ['', { name, projects, permissions }[flag]]
+  throw new Error(
+    `--${flag}: ${issue?.message ?? 'is not valid'}${unit}, not "${String(given).slice(0, SHOWN_CHARACTERS)}".`,
+  )
 }
 
 /** Returns seconds, or null for `never`. @throws Error */
@@ -196,7 +201,7 @@ Creates an access token and prints it. Boxyard shows it only once.
   --permissions LIST     any of read, write, exec, ports and admin. None implies another (default: all except admin)
   --expires LIFE         seconds, or a number with s, m, h or d, or never (default: 30d)
 
-To list and revoke tokens, use the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
+To list and revoke tokens: boxyard token ls, boxyard token rm TOKEN`
 
 const RENEW_HELP = `Usage: renew [--revoke]
 
@@ -229,4 +234,5 @@ The running service applies a change within a second.`
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 const SHOWN = 10
+const SHOWN_CHARACTERS = 80
 const CLOSE_MS = 5_000

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { forgetPool } from '../drivers/store/inspect.ts'
@@ -39,20 +39,40 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
   if (given === undefined || rest.length > 0)
     throw new Error(`Expected: admin restore FILE [--without-pool].\n${RESTORE_HELP}`)
   const { dataDir } = deps.settings
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   assertEmpty(dataDir)
   const image = join(dataDir, 'pool.img')
   // The next start would take it for the new pool.
   if (values['without-pool'] && lstatSync(image, { throwIfNoEntry: false }) !== undefined)
     throw new Error(`${image} exists. Restore with it, or move it away before you use --without-pool.`)
+  const isLockNew = !existsSync(join(dataDir, 'lock'))
   const unlock = lockDataDirectory(dataDir)
   try {
     // Another restore may have ended in the meantime.
     assertEmpty(dataDir)
     await restore(deps, resolve(given), values['without-pool'])
     return 0
+  } catch (error) {
+    if (isLockNew && !isBegun(dataDir)) removeTraces(dataDir, made)
+    throw error
   } finally {
     unlock()
+  }
+}
+
+/** Returns whether a restore has moved files to their places. */
+function isBegun(dataDir: string): boolean {
+  return ARCHIVED_FILES.some((name) => existsSync(join(dataDir, name)))
+}
+
+/** Removes the lock of a refused restore, and the directories that it made, up to `made`. Files of others stay. */
+function removeTraces(dataDir: string, made: string | undefined): void {
+  rmSync(join(dataDir, 'lock'), { force: true })
+  if (made === undefined) return
+  try {
+    for (let path = resolve(dataDir); path.length >= made.length; path = dirname(path)) rmdirSync(path)
+  } catch {
+    // It is not empty.
   }
 }
 
@@ -82,8 +102,7 @@ async function restore(deps: BackupDeps, archive: string, isWithoutPool: boolean
     deps.print(summaryOf(manifest, dataDir, isWithoutPool))
   } finally {
     // If a restore failed while it moved files to their places, the mark stays.
-    const isBegun = !isDone && ARCHIVED_FILES.some((name) => existsSync(join(dataDir, name)))
-    if (!isBegun) rmSync(staging, { recursive: true, force: true })
+    if (isDone || !isBegun(dataDir)) rmSync(staging, { recursive: true, force: true })
   }
 }
 
@@ -140,7 +159,7 @@ async function unpack(archive: string, { files, instance }: BackupArchive, stagi
 function assertElsewhere(runDir: string): void {
   if (!existsSync(runDir)) return
   throw new Error(
-    `The deployment of the archive is still on this host (${runDir}). Stop it first (admin down), or restart the host.`,
+    `The deployment of the archive is still on this host (${runDir}). Stop it first with boxyard admin down (in a checkout: npm run down), or restart the host.`,
   )
 }
 

@@ -19,15 +19,20 @@ export async function runDownCommand(
   if (values.help) print(DOWN_HELP)
   else if (values.embedded && runtime !== 'embedded') print('Boxes are pods of a cluster, so they keep running.')
   else if (!hasDeployment(dataDir)) print(`Nothing to stop: ${dataDir} has no deployment.`)
-  else return takeDown(deps, print)
+  else return takeDown(deps, print, { isKept: true })
   return 0
 }
 
 /**
  * Stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
- * firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran.
+ * firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran. If the caller removes the data afterwards,
+ * `isKept` is false.
  */
-export async function takeDown(deps: DeploymentDeps, print: (text: string) => void): Promise<number> {
+export async function takeDown(
+  deps: DeploymentDeps,
+  print: (text: string) => void,
+  { isKept }: { isKept: boolean },
+): Promise<number> {
   const { closers, clock, settings } = deps
   const deployment = openDeployment(deps, { exclusive: true })
   const { store } = deployment
@@ -48,8 +53,9 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await network.close({ release: true })
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)
-  print(`Stopped ${counted(running.length, 'box')}. The service restarts the boxes that were running.`)
-  print(`Kept in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
+  const stopped = `Stopped ${counted(running.length, 'box')}.`
+  print(isKept ? `${stopped} The service restarts the boxes that were running.` : stopped)
+  if (isKept) print(`Kept in ${settings.dataDir}: ${counted(boxes, 'box')} with all data, keys and tokens.`)
   return 0
 }
 

@@ -42,7 +42,7 @@ export async function runUninstallCommand(
     return 1
   }
   await stopUnits(dataDir, print)
-  if (hasDeployment(dataDir)) await takeDown(deps, print)
+  if (hasDeployment(dataDir)) await takeDown(deps, print, { isKept: !isPurge })
   else await deps.closers.run(CLOSE_MS)
   if (isPurge) purge(dataDir, print)
   // Other deployments of the host use it as well.

@@ -94,7 +94,7 @@ function poolFaults({ deviceErrors, scrub, isReadOnly, backing }: PoolCondition)
       code: 'pool_read_only',
       evidence: 'A write to the disk of the pool failed. The pool is now read-only.',
       remedy:
-        "Fix the disk error in the host's kernel log, or free space on the disk. Then stop the service, run `npm run down`, which stops the boxes, and start it again.",
+        "Fix the disk error in the host's kernel log, or free space on the disk. Then stop the service, run `boxyard admin down` (in a checkout: `npm run down`), which stops the boxes, and start it again.",
     })
   }
   if (backing.missingBytes > Math.max(0, backing.availableBytes)) {

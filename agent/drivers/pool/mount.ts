@@ -61,7 +61,7 @@ async function findFault(imagePath: string): Promise<string> {
   if (await fileExists(`/sys/fs/btrfs/${id}`))
     return (
       'is still in use by boxes, and read-only since its disk failed. Repair the disk, stop the service, then run ' +
-      '`npm run down`, which stops the boxes, and start it again.'
+      '`boxyard admin down` (in a checkout: `npm run down`), which stops the boxes, and start it again.'
     )
   if (sizeBytes > size)
     return (

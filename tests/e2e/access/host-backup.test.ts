@@ -145,7 +145,7 @@ test('an archive is not restored beside its own deployment, nor if it is damaged
   ])
   execFileSync('tar', ['-czf', damaged, '-C', unpacked, '--exclude=manifest.json', 'boxyard-backup'])
   expect(await run(['admin', 'restore', damaged], env)).toEqual([1, expect.stringContaining('it has no manifest')])
-  expect(readdirSync(join(scratch, 'refused'))).toEqual(['lock'])
+  expect(existsSync(join(scratch, 'refused'))).toBe(false)
 })
 
 test('a restore that was cut off is done again by the same command', async () => {

@@ -60,6 +60,27 @@ test.each(['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal'])(
   },
 )
 
+test('a refused restore leaves nothing', async () => {
+  const damaged = join(lab.scratch, `damaged-${count}.tar.gz`)
+  writeFileSync(damaged, 'no archive')
+  target = `target-${count}/below`
+  await expect(restore(damaged)).rejects.toThrow('not a complete archive')
+  expect(readdirSync(lab.scratch)).not.toContain(`target-${count}`)
+  const running = join(lab.depsOf(target).settings.runRoot, readFileSync(unpackedFile('instance'), 'utf8').trim())
+  mkdirSync(running, { recursive: true })
+  try {
+    await expect(restore(archive)).rejects.toThrow('boxyard admin down (in a checkout: npm run down)')
+  } finally {
+    rmSync(running, { recursive: true })
+  }
+  expect(readdirSync(lab.scratch)).not.toContain(`target-${count}`)
+  // Files of others stay.
+  mkdirSync(inTarget(), { recursive: true })
+  writeFileSync(inTarget('mine'), '')
+  await expect(restore(damaged)).rejects.toThrow('not a complete archive')
+  expect(readdirSync(inTarget())).toEqual(['mine'])
+})
+
 test('a log of another database would change the restored one', async () => {
   // Shows why the test above matters. SQLite applies any valid log beside a database file.
   const [one, other] = ['one', 'other'].map((name) => join(lab.scratch, `${name}.db`)) as [string, string]
@@ -83,7 +104,7 @@ test('a manifest that never ends, or is a link, is not read', async () => {
     make()
     await expect(restore(pack())).rejects.toThrow('it has no manifest')
   }
-  expect(readdirSync(inTarget())).toEqual(['lock'])
+  expect(existsSync(inTarget())).toBe(false)
 })
 
 test('a manifest that is no JSON is refused in words', async () => {
@@ -98,7 +119,7 @@ test('an archive without a database is no deployment', async () => {
   writeFileSync(unpackedFile('manifest.json'), JSON.stringify(manifest))
   rmSync(unpackedFile('boxyard.db'))
   await expect(restore(pack())).rejects.toThrow('The archive is damaged: boxyard.db')
-  expect(readdirSync(inTarget())).toEqual(['lock'])
+  expect(existsSync(inTarget())).toBe(false)
 })
 
 test('files are taken from the archive alone, not through links in it', async () => {
@@ -130,7 +151,7 @@ test.each([
   const path = join(lab.scratch, `changed-${count}.tar.gz`)
   writeFileSync(path, change(readFileSync(archive)))
   await expect(restore(path)).rejects.toThrow()
-  expect(readdirSync(inTarget())).toEqual(['lock'])
+  expect(existsSync(inTarget())).toBe(false)
 })
 
 test('of two restores at once one wins, and the other changes nothing', async () => {

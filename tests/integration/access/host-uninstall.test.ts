@@ -92,6 +92,39 @@ test('services of systemd that are of another data directory stay', () => {
   }
 })
 
+test('a purge says only what it removes', async () => {
+  const print = (text: string) => lab.printed.push(text)
+  const made = `purged-${count}`
+  await lab.make(made)
+  lab.printed.length = 0
+  await runUninstallCommand(lab.depsOf(made), ['--keep-data', '--yes'], print)
+  expect(lab.printed.join('\n')).toContain(`Kept in ${join(lab.scratch, made)}: 0 boxes with all data`)
+  lab.printed.length = 0
+  await purge(made)
+  expect(lab.printed.slice(0, 2)).toEqual(['Stopped 0 boxes.', `Removed ${join(lab.scratch, made)}.`])
+  expect(lab.printed.join('\n')).not.toMatch(/Kept|restarts/)
+})
+
+test.each([
+  ['--expires', '0', 'must be at least 1 s, not "0"'],
+  ['--expires', '99999999d', 'must be at most 315360000 s, not "99999999d"'],
+  ['--name', '', 'with a letter or digit at both ends, not ""'],
+  ['--permissions', 'read,fly', 'must be read, write, exec, ports or admin, not "read,fly"'],
+  ['--projects', 'A', 'not "A"'],
+])('token %s %j is refused in plain words', async (flag, value, words) => {
+  const made = `tokens-${count}`
+  await lab.make(made)
+  const refused = runTokenCommand(lab.depsOf(made), [`${flag}=${value}`], () => undefined)
+  await expect(refused).rejects.toThrow(`${flag}: `)
+  await expect(refused).rejects.toThrow(words)
+})
+
+test('the help of token names the commands of the client', async () => {
+  const print = (text: string) => lab.printed.push(text)
+  await runTokenCommand(lab.depsOf(name), ['--help'], print)
+  expect(lab.printed.join()).toContain('boxyard token ls')
+})
+
 test('who may not look into the data directory is not told that it is empty', async () => {
   const made = `made-${count}`
   await lab.make(made)
