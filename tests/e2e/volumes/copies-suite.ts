@@ -87,6 +87,20 @@ export function defineVolumeCopiesSuite(client: Client): void {
       expect((await client.get(`${data}/past`)).body.from).toBe('source@then')
     })
 
+    test('counts data as the pool stores it, compressed, against its size', async () => {
+      const before = (await client.get(`${data}/live`)).body
+      const written = await shell(
+        'box',
+        'dd if=/dev/zero of=/live/zeros bs=1M count=400 2>&1; sync; wc -c < /live/zeros',
+      )
+      expect(written).toMatch(new RegExp(`\\b${400 * 1024 ** 2}\\n$`))
+      const after = (await client.get(`${data}/live`)).body
+      expect([after.size_gb, after.used_bytes - before.used_bytes < 50 * 1024 ** 2]).toEqual([0.25, true])
+      const full = await shell('box', 'rm /live/zeros; dd if=/dev/urandom of=/live/random bs=1M count=400 2>&1; sync')
+      expect(full).toMatch(/quota|space/i)
+      await shell('box', 'rm /live/random; sync')
+    })
+
     test('of a missing source is refused and leaves nothing', async () => {
       const make = async (body: Record<string, unknown>): Promise<[number, string]> =>
         told(await client.post(data, { name: 'none', ...body }))
