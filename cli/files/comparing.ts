@@ -6,6 +6,7 @@ import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { extract } from 'tar-stream'
 import type { BoxHandle } from '../../sdk/typescript/src/boxyard.ts'
 import { bytesOfText, textOfBytes } from '../../sdk/typescript/src/byte-names.ts'
+import { atPath, withPath } from './local-input.ts'
 import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
 import { orNull } from './remote-path.ts'
@@ -31,8 +32,9 @@ export async function differingFiles(
       // The archive omits the holes of a sparse file, so the file counts as different.
       if (sparsePath !== undefined) for (const known of files.keys()) if (isNamed(known, path)) differing.add(known)
       if (entry.header.type !== 'file' || files.get(path) !== entry.header.size) continue
-      const file = await openScannedFile(join(from, path))
-      if (file === null || (await digestOf(file.createReadStream())) !== theirs) differing.add(path)
+      const place = join(from, path)
+      const file = await atPath(place, openScannedFile(place))
+      if (file === null || (await digestOf(withPath(place, file.createReadStream()))) !== theirs) differing.add(path)
     }
   }
   await Promise.all([pipeline(Readable.fromWeb(archive as NodeStream), entries), compare()])

@@ -2,12 +2,16 @@ import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { bytesOfText, isText } from '../../sdk/typescript/src/byte-names.ts'
 import type { CopySource, CopyTarget } from './copy-places.ts'
+import { pipeDescriptorOf } from './local-input.ts'
+import { specialKindOf } from './special-files.ts'
 
 /** A local source of a copy. */
 export interface LocalSource extends CopySource {
   path: string
   /** Null for a source that reports no length, such as a pipe, and for special files. */
   sizeBytes: number | null
+  /** Kind of a FIFO, socket or device, which copies leave out. Null for a pipe of the shell, and for anything else. */
+  special: string | null
 }
 
 /**
@@ -22,6 +26,7 @@ export function localSourceOf(path: string, follows: boolean): LocalSource {
     name: basename(resolve(path)),
     isContents: /(^|[/\\])\.$/.test(path) || resolve(path) === resolve('/'),
     sizeBytes: stats.isFile() ? stats.size : null,
+    special: pipeDescriptorOf(path) === null ? specialKindOf(stats) : null,
   }
 }
 

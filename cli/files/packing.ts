@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { atPath, withPath } from './local-input.ts'
 import type { LocalEntry } from './local-tree.ts'
 import { openScannedFile } from './regular-file.ts'
 import { type DataRange, findData, sparseRecords } from './sparse-files.ts'
@@ -43,9 +44,9 @@ async function* tarOf({ root, entries, prefix = '', ownerOf, onGone }: Packing):
     if (entry.kind !== 'file') yield encodeHeader(facts)
     else {
       const place = join(root, entry.path)
-      const file = await openScannedFile(place)
+      const file = await atPath(place, openScannedFile(place))
       if (file === null) onGone?.(entry.path)
-      else yield* packFile(file, facts, place)
+      else yield* withPath(place, packFile(file, facts, place))
     }
   }
   yield Buffer.alloc(END_BYTES)

@@ -16,6 +16,16 @@ export function specialKindOf(
   return found.isBlockDevice() || found.isCharacterDevice() ? 'block' : null
 }
 
+/** Returns whether a type of the API is such a kind. A pure function. */
+export function isSpecialKind(type: string): boolean {
+  return type === 'fifo' || KINDS.has(type)
+}
+
+/** Returns the name of such a kind for people. A pure function. */
+export function nameOfKind(kind: string): string {
+  return NAMES[kind] ?? kind
+}
+
 /** Calls `onFound` for each socket and device below a directory of a box, down to 64 levels, with its path there and its kind. */
 export async function nameSpecialFiles(
   { boxyard, box }: { boxyard: Boxyard; box: BoxHandle },
@@ -31,6 +41,18 @@ export async function nameSpecialFiles(
 /** Collects what a copy omits, and names it on stderr. */
 export class LeftOut {
   readonly #paths = new Map<string, string>()
+  #hasSource = false
+
+  /** Whether it has a path that the user typed as a source. */
+  get hasSource(): boolean {
+    return this.#hasSource
+  }
+
+  /** Adds a source of the command line, as `add` does. */
+  addSource(path: string, kind: string): void {
+    this.#hasSource = true
+    this.add(path, kind)
+  }
 
   /** Adds a path with its kind, such as `fifo`. Keeps one entry if it is added twice. */
   add(path: string, kind: string): void {
@@ -42,7 +64,7 @@ export class LeftOut {
     const all = [...this.#paths]
     this.#paths.clear()
     for (const [path, kind] of all.slice(0, NAMED_MAX))
-      reportLine(`boxyard: left out ${visibleLine(path)} (${NAMES[kind] ?? kind}).`)
+      reportLine(`boxyard: left out ${visibleLine(path)} (${nameOfKind(kind)}).`)
     if (all.length > NAMED_MAX)
       reportLine(`boxyard: left out ${all.length - NAMED_MAX} more devices, FIFOs and sockets.`)
   }

@@ -1,13 +1,16 @@
-import { createReadStream, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, posix } from 'node:path'
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import type { BoxHandle, Boxyard } from '../../sdk/typescript/src/boxyard.ts'
 import type { SizedStream } from '../../sdk/typescript/src/calls.ts'
 import type { UploadBody } from '../../sdk/typescript/src/doors.ts'
 import { type Meter, metered } from '../output/meter.ts'
+import { shellWord } from '../output/shell-word.ts'
+import { describeInput, pipeDescriptorOf, readInput, readPipe, readStdin } from './local-input.ts'
 import { describeLocal, scanTree } from './local-tree.ts'
 import type { Packing } from './packing.ts'
 import { describeRemote, formatMode } from './remote-path.ts'
+import { SilentInputError, SlowInput, wasSilent } from './slow-input.ts'
 import { unpackIn } from './unpacking.ts'
 
 /** Destination of an upload. */
@@ -23,40 +26,50 @@ export interface UploadTarget {
   onLeftOut(path: string, kind: string): void
 }
 
-/** Sends a file with its mode, or stdin (null). The box gets all of it, or keeps what it had. */
+/** Sends a file with its mode, a pipe of the shell, or stdin (null). The box gets all of it, or keeps what it had. */
 export async function sendFile(
   { box, path, parents, meter }: Pick<UploadTarget, 'box' | 'path' | 'parents' | 'meter'>,
   from: string | null,
 ): Promise<void> {
-  const mode = from === null ? {} : { mode: formatMode(statSync(from).mode) }
+  const mode = from === null || pipeDescriptorOf(from) !== null ? {} : { mode: formatMode(statSync(from).mode) }
   const query = { ...(parents ? { parents: 'true' } : {}), ...mode }
   await sendBytes(from, meter, (body) => box.writeFile(path, body, query)).catch((error: unknown) => {
+    if (error instanceof SilentInputError) throw new SilentInputError(execWay(box, path), error)
     throw error instanceof ApiError && error.code === 'file_not_found' ? noDirectory(box, path, error) : error
   })
 }
 
 /**
- * Sends a file, or stdin (null). Reads a file again to resend it, which is impossible for stdin.
- * @throws Error if the front rejects stdin and its bytes are gone by then, and the errors of `send`
+ * Sends a file, a pipe of the shell, or stdin (null). Reads a file again to resend it, which is impossible for pipes and stdin.
+ * @throws UsageError for a directory, FIFO, socket or device, Error if the front rejects stdin and its bytes are gone by then,
+ * SilentInputError, and the errors of `send`
  */
 export async function sendBytes<T>(
   from: string | null,
   meter: Meter,
   send: (body: UploadBody) => Promise<T>,
 ): Promise<T> {
-  if (from !== null) return send(() => readAnew(from, meter))
-  return send(ReadableStream.from(metered(process.stdin, meter))).catch((error: unknown) => {
+  const pipe = from === null ? null : pipeDescriptorOf(from)
+  if (from !== null && pipe === null) return sendInput(from, meter, send)
+  const input = await SlowInput.open(metered(pipe === null ? readStdin() : readPipe(pipe), meter))
+  return send(ReadableStream.from(input.pieces())).catch((error: unknown) => {
+    if (wasSilent(input)) throw new SilentInputError('Save it to a file, and send the file.', error)
     const isGone = error instanceof ApiError && error.code === 'body_too_large' && error.cause instanceof ApiError
     throw isGone ? new Error(STDIN_GONE, { cause: error }) : error
   })
 }
 
+function sendInput<T>(from: string, meter: Meter, send: (body: UploadBody) => Promise<T>): Promise<T> {
+  // Also checked here, so that a refused file costs no request.
+  describeInput(from)
+  return send(() => readAnew(from, meter))
+}
+
 function readAnew(from: string, meter: Meter): ReadableStream<Uint8Array> | SizedStream {
-  const found = statSync(from)
+  const found = describeInput(from)
   // Files of /proc hold more than their reported size, and pipes report none.
   const sizeBytes = found.isFile() && found.size > 0 ? found.size : null
-  const end = sizeBytes === null ? {} : { end: sizeBytes - 1 }
-  const input = createReadStream(from, { highWaterMark: READ_BYTES, ...end })
+  const input = readInput(from, sizeBytes)
   const stream = ReadableStream.from(metered(sizeBytes === null ? input : exactly(input, sizeBytes, from), meter))
   return sizeBytes === null ? stream : { stream, sizeBytes }
 }
@@ -132,6 +145,12 @@ async function checkDirectory({
   else if ((await describeRemote(boxyard, place, directory)) === null) throw noDirectory(box, path)
 }
 
+/** Returns the way to send input that is silent for long. */
+function execWay({ name }: BoxHandle, path: string): string {
+  const command = shellWord(`cat > ${shellWord(path)}`)
+  return `To send slow input: COMMAND | boxyard exec -i ${name} sh -c ${command}`
+}
+
 /** Creates the error for a copy into a missing directory, in the words of cp and scp. */
 function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error {
   const directory = posix.dirname(path)
@@ -144,6 +163,5 @@ function noDirectory({ name }: BoxHandle, path: string, cause?: unknown): Error 
 }
 
 const STDIN_GONE =
-  'This is too long for the front, and stdin cannot be read again for the data address. Save it to a file, and copy the file.'
+  'This is too long for the front, and stdin or a pipe cannot be read again for the data address. Save it to a file, and copy the file.'
 const ROOT = { uid: 0, gid: 0 }
-const READ_BYTES = 1024 * 1024

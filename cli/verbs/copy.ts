@@ -14,7 +14,7 @@ import {
   requireRemotePath,
 } from '../files/remote-path.ts'
 import { moveByShortestWay } from '../files/shortest-way.ts'
-import { LeftOut, nameSpecialFiles } from '../files/special-files.ts'
+import { isSpecialKind, LeftOut, nameSpecialFiles } from '../files/special-files.ts'
 import { sendEntry, sendFile, sendTree } from '../files/uploading.ts'
 import { writeBytes } from '../output/byte-output.ts'
 import { UsageError } from '../output/failures.ts'
@@ -37,7 +37,8 @@ A slash at the end of the target creates a missing directory for files, links an
 In a box, copies belong to root and keep their modes. On this machine, the umask applies, and without --preserve cp drops
 set-user-id, set-group-id and sticky bits. Unlike docker cp, a file or DIR/. replaces a link of the same name on this machine
 and does not write through it.
-Devices, FIFOs and sockets are skipped and listed. On the host of the service, long files bypass the front with a ticket.
+Devices, FIFOs and sockets are skipped and listed. If one of them is a source itself, the exit code is 1. A pipe from the shell, as in
+cp <(COMMAND) BOX:PATH, is read to its end like stdin. On the host of the service, long files bypass the front with a ticket.
 Each file arrives completely or not at all, and so does a new directory on this machine. An interrupted upload of a directory
 keeps the files that it has sent.`,
   examples: [
@@ -67,12 +68,16 @@ keeps the files that it has sent.`,
       )
     const leftOut = new LeftOut()
     const options = { isOneOfSeveral: sources.length > 1, follows: flags['followLink'] === true, leftOut }
-    for (const from of sources) {
-      const source = remotePathOf(from)
-      if (source !== null) await download(context, source, { ...options, to, preserves })
-      else if (target !== null) await upload(context, from, { ...options, target })
+    try {
+      for (const from of sources) {
+        const source = remotePathOf(from)
+        if (source !== null) await download(context, source, { ...options, to, preserves })
+        else if (target !== null) await upload(context, from, { ...options, target })
+      }
+    } finally {
+      leftOut.report()
     }
-    leftOut.report()
+    return leftOut.hasSource ? 1 : 0
   },
 }
 
@@ -113,6 +118,7 @@ async function download(
   const { path, file } =
     follows || to === '-' ? await followLinks(given, stat) : { path: given, file: await stat(given) }
   if (file === null) throw new Error(`${source.box} has no file ${path}.`)
+  if (isSpecialKind(file.type)) return leftOut.addSource(`${source.box}:${source.path}`, file.type)
   const kind = file.type === 'directory' || file.type === 'symlink' ? file.type : 'file'
   // As with cp, `DIR/.` means the contents of the directory.
   const named = { kind, name: copyNameOf(source), isContents: source.path.endsWith('/.') } as const
@@ -150,6 +156,9 @@ async function upload(
   from: string,
   { target, isOneOfSeveral, follows, leftOut }: CopyOptions & { target: RemotePath },
 ): Promise<void> {
+  const source = from === '-' ? STDIN : localSourceOf(from, follows)
+  // Not read, because a FIFO waits for its writer and a device may have no end.
+  if (source.special !== null) return leftOut.addSource(from, source.special)
   const box = boxyard.box(project(), target.box)
   const stat = (at: string) => describeRemote(boxyard, { project: project(), name: target.box }, at)
   const { path: given, file } = await followLinks(await absolutePathIn(box, target.path), stat)
@@ -157,7 +166,6 @@ async function upload(
   const kind = file === null ? null : file.type === 'directory' ? 'directory' : 'other'
   if (from === '-' && (kind === 'directory' || endsInSlash))
     throw new UsageError('Input from stdin needs a file name as the target, such as BOX:/srv/FILE.')
-  const source = from === '-' ? STDIN : localSourceOf(from, follows)
   const bare = given.replace(/(?<=.)\/+$/, '')
   const { path, parents, isName } = copyPlaceOf(source, { path: bare, kind, endsInSlash }, isOneOfSeveral)
   // Replaces a link in the directory that has the name.
@@ -190,4 +198,4 @@ async function toStdout(bytes: ReadableStream<Uint8Array>): Promise<boolean> {
   return true
 }
 
-const STDIN: LocalSource = { path: '-', kind: 'file', name: '', isContents: false, sizeBytes: null }
+const STDIN: LocalSource = { path: '-', kind: 'file', name: '', isContents: false, sizeBytes: null, special: null }

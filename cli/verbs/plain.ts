@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
+import { checkInput } from '../files/local-input.ts'
 import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
@@ -126,8 +127,9 @@ function bodyOf(operation: OperationId, { fields }: LooseCall, flags: VerbFlags)
 
 /** Reads `-d`: JSON, `@FILE`, or `-` for stdin. @throws UsageError */
 export function jsonFrom(text: string): Record<string, unknown> {
-  const content =
-    text === '-' ? readFileSync(0, 'utf8') : text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+  const path = text.startsWith('@') ? text.slice(1) : null
+  if (path !== null) checkInput(path)
+  const content = text === '-' ? readFileSync(0, 'utf8') : path === null ? text : readFileSync(path, 'utf8')
   try {
     return JSON.parse(content, finiteOnly) as Record<string, unknown>
   } catch (error) {

@@ -127,6 +127,73 @@ describe('what is copied', () => {
     expect(existsSync(join(here, 'back/in/pipe'))).toBe(false)
   })
 
+  test('is reported and never read if a source itself is a FIFO, a socket or a device', async () => {
+    write('a', 'a')
+    execFileSync('mkfifo', [join(here, 'pipe')])
+    symlinkSync('/dev/zero', join(here, 'zero'))
+    const listening = createServer().listen(join(here, 'socket'))
+    await once(listening, 'listening')
+    await inBox('mkdir -p /srv/alone')
+    const leftOut = (name: string, kind: string) => ({
+      code: 1,
+      stdout: '',
+      stderr: `boxyard: left out ${name} (${kind}).\n`,
+    })
+    expect(await run('cp', 'pipe', 'web:/srv/alone/')).toEqual(leftOut('pipe', 'FIFO'))
+    expect(await run('cp', './pipe', 'web:/srv/alone/name')).toEqual(leftOut('./pipe', 'FIFO'))
+    expect(await run('cp', 'socket', 'web:/srv/alone/')).toEqual(leftOut('socket', 'socket'))
+    expect(await run('cp', '/dev/zero', 'web:/srv/alone/dz')).toEqual(leftOut('/dev/zero', 'device'))
+    expect(await run('cp', '-L', 'zero', 'web:/srv/alone/dz')).toEqual(leftOut('zero', 'device'))
+    expect(await cli.runLine('boxyard cp /dev/fd/3 web:/srv/alone/dz 3</dev/zero', { cwd: here })).toEqual(
+      leftOut('/dev/fd/3', 'device'),
+    )
+    listening.close()
+    expect(await inBox('ls /srv/alone')).toBe('')
+    expect(await run('cp', 'pipe', 'a', 'web:/srv/alone/')).toEqual(leftOut('pipe', 'FIFO'))
+    expect(await run('cp', 'a', 'pipe', 'none', 'web:/srv/alone/')).toEqual({
+      ...leftOut('pipe', 'FIFO'),
+      stderr: 'boxyard: left out pipe (FIFO).\nboxyard: none: no such file or directory\n',
+    })
+    expect(await inBox('ls /srv/alone')).toBe('a\n')
+    await inBox('mkfifo /srv/alone/pipe && ln -s pipe /srv/alone/link')
+    for (const target of ['back', '-'])
+      expect(await run('cp', 'web:/srv/alone/pipe', target)).toEqual(leftOut('web:/srv/alone/pipe', 'FIFO'))
+    expect(await run('cp', '-L', 'web:/srv/alone/link', 'back')).toEqual(leftOut('web:/srv/alone/link', 'FIFO'))
+    mkdirSync(join(here, 'back'))
+    expect(await run('cp', 'web:/dev/null', 'web:/srv/alone/a', 'back')).toEqual(leftOut('web:/dev/null', 'device'))
+    expect(readFileSync(join(here, 'back/a'), 'utf8')).toBe('a')
+  })
+
+  test('is read to its end if it is a pipe of the shell', async () => {
+    await inBox('mkdir -p /srv/piped')
+    const copies = 'boxyard cp <(echo one) web:/srv/piped/one && echo two | boxyard cp /dev/stdin web:/srv/piped/two'
+    expect(await cli.runLine(copies, { cwd: here })).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await inBox('cat /srv/piped/*')).toBe('one\ntwo\n')
+    write('root/bin/sh', 'x')
+    const base = await cli.runLine('boxyard base create piped --tar <(tar -c -C root .) -o name', { cwd: here })
+    expect(base).toMatchObject({ code: 0, stdout: 'piped\n' })
+  })
+
+  test('is named with the error if it cannot be read, and not the service', async () => {
+    execFileSync('mkfifo', [join(here, 'pipe')])
+    mkdirSync(join(here, 'tree'))
+    // Files that can only be written. Not even root can read them.
+    const closed = '/proc/sys/vm/compact_memory: permission denied\n'
+    const failed = (stderr: string, code = 1) => ({ code, stdout: '', stderr: `boxyard: ${stderr}` })
+    expect(await run('cp', '/proc/sys/vm/compact_memory', 'web:/srv/closed')).toEqual(failed(closed))
+    expect(await run('cp', '/proc/sys/vm', 'web:/srv/closed')).toEqual(failed(closed))
+    expect(await run('sync', '/proc/sys/vm', 'web:/srv/closed')).toEqual(failed(closed))
+    expect(await run('base', 'create', 'b', '--tar', '/proc/sys/vm/compact_memory')).toEqual(failed(closed))
+    expect(await run('cp', '/proc/self/mem', 'web:/srv/closed')).toEqual(failed('/proc/self/mem: i/o error\n'))
+    const noFile = (what: string): object => failed(`${what}, not a file. To read a pipe, use - for stdin.\n`, 2)
+    expect(await run('base', 'create', 'b', '--tar', 'tree')).toEqual(noFile('tree is a directory'))
+    expect(await run('base', 'create', 'b', '--image-tar', 'pipe')).toEqual(noFile('pipe is a FIFO'))
+    expect(await run('create', 'b', '-d', '@pipe')).toEqual(noFile('pipe is a FIFO'))
+    expect(await run('api', 'POST', '/v1/x', '-d', '@/dev/zero')).toEqual(noFile('/dev/zero is a device'))
+    const input = await cli.runLine('boxyard cp - web:/srv/closed/file < tree', { cwd: here })
+    expect(input).toEqual(failed('stdin is a directory, not a file.\n', 2))
+  })
+
   test('keeps names that are not UTF-8, by cp and sync', async () => {
     mkdirSync(place('tree/d\xe9'), { recursive: true })
     writeFileSync(place('tree/a\xe9'), 'one')
@@ -138,12 +205,9 @@ describe('what is copied', () => {
     expect((await run('sync', 'tree', 'web:/srv/bytes-synced')).stderr).toMatch(/^sent 6 entries/)
     for (const path of ['/srv/bytes', '/srv/bytes-synced'])
       expect(await namesInBox(path)).toBe(`aX aY dY kY ${'l'.repeat(120)}Y `)
-    expect(await run('sync', 'tree', 'web:/srv/bytes-synced')).toEqual({ code: 0, stdout: '', stderr: '' })
-    expect(await run('sync', 'tree', 'web:/srv/bytes-synced', '--checksum')).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: '',
-    })
+    const nothing = { code: 0, stdout: '', stderr: '' }
+    expect(await run('sync', 'tree', 'web:/srv/bytes-synced')).toEqual(nothing)
+    expect(await run('sync', 'tree', 'web:/srv/bytes-synced', '--checksum')).toEqual(nothing)
     expect(await run('cp', 'web:/srv/bytes', 'back')).toMatchObject({ code: 0, stderr: '' })
     expect(namesIn('back')).toEqual(namesIn('tree'))
     expect(readFileSync(place('back/d\xe9/\xff\xfe'), 'utf8')).toBe('three')
