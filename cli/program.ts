@@ -54,6 +54,7 @@ async function wordsOf({ verb, flags }: { verb: Verb; flags: VerbFlags }): Promi
   const place = (pointer: string): string => placeOf(pointer, verb, flags)
   return {
     placeOf: place,
+    ways: verb.ways ?? {},
     translate: (message) => inCommandWords(message, allVerbs(), (field) => place(`/${field}`)),
   }
 }

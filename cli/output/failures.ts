@@ -14,6 +14,8 @@ export interface FailureWords {
   placeOf(pointer: string): string
   /** Replaces requests and fields in a message by commands and flags. */
   translate(message: string): string
+  /** As `ways` of a command. */
+  ways?: Readonly<Record<string, string>>
 }
 
 /** Prints an error for people on stderr, and returns its exit code. */
@@ -24,7 +26,8 @@ export function reportFailure(error: unknown, words: FailureWords = API_WORDS): 
   if (error instanceof UsageError) return 2
   if (error instanceof ConnectionError && isRefusedHere(error)) reportLine(NOT_RUNNING)
   if (!(error instanceof ApiError)) return 1
-  const way = Object.hasOwn(WAYS, error.code) ? WAYS[error.code] : undefined
+  const ways = { ...WAYS, ...words.ways }
+  const way = Object.hasOwn(ways, error.code) ? ways[error.code] : undefined
   if (way !== undefined) reportLine(way)
   if (error.status !== 401) return 1
   reportLine('Log in with: boxyard login')

@@ -1,4 +1,5 @@
 import type { CallInput } from '../../sdk/typescript/src/calls.ts'
+import { UsageError } from '../output/failures.ts'
 import { fieldsFrom, jsonFrom } from './plain.ts'
 import type { VerbFlags } from './verb.ts'
 
@@ -52,10 +53,14 @@ export function newBoxFrom(flags: VerbFlags): NewBox {
   }
 }
 
-/** Reads `VOLUME:PATH[:ro]` of `--mount`. */
+/** Reads `VOLUME:PATH[:ro]` of `--mount`. @throws UsageError */
 export function mountsOf({ mount }: VerbFlags): { name: string; path: string; read_only: boolean }[] {
   return (Array.isArray(mount) ? mount : []).map((text) => {
-    const [name = '', path = '', mode] = text.split(':')
+    const [, name = '', path = '', mode] = /^([^:]+):(\/[^:]*)(?::(ro|rw))?$/.exec(text) ?? []
+    if (name === '')
+      throw new UsageError(
+        `--mount: must be VOLUME:PATH or VOLUME:PATH:ro with an absolute path, such as cache:/var/cache, not "${text}".`,
+      )
     return { name, path, read_only: mode === 'ro' }
   })
 }

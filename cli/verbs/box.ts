@@ -1,6 +1,8 @@
+import { ApiError } from '../../sdk/typescript/src/api-error.ts'
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { UsageError } from '../output/failures.ts'
 import { whileInterruptible } from '../output/interrupts.ts'
-import { printAnswer } from '../output/printing.ts'
+import { type OutputFormat, printAnswer } from '../output/printing.ts'
 import { printLine, reportLine } from '../output/terminal.ts'
 import { visibleJson } from '../output/visible-text.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
@@ -125,7 +127,7 @@ const events: Verb = {
     const query = fieldsFrom(['since:since', 'type'], flags) as { since?: string; type?: string[] }
     if (flags['follow'] !== true) {
       const path = { project: project() }
-      const all = await boxyard.call('listEvents', { path, query })
+      const all = await boxyard.call('listEvents', { path, query }).catch(retoldSince(flags['since']))
       for (let last = all; last.has_more; ) {
         last = await boxyard.call('listEvents', { path, query: { ...query, since: last.next_cursor } })
         all.events.push(...last.events)
@@ -133,10 +135,11 @@ const events: Verb = {
       }
       return printAnswer(all, format)
     }
-    for await (const event of boxyard.events(project(), { since: query.since ?? 'now', types: query.type })) {
-      if (format === 'table') printLine(`${event.ts}  ${event.type}  ${event.resource}`)
-      else if (format === 'json') printLine(visibleJson(event))
-      else await printAnswer(format === 'yaml' ? [event] : event, format)
+    const { since = 'now', type: types } = query
+    try {
+      for await (const event of boxyard.events(project(), { since, types })) await printEvent(event, format)
+    } catch (error) {
+      retoldSince(flags['since'])(error)
     }
   },
 }
@@ -153,8 +156,8 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
   const body = {
     ...newBoxFrom(flags),
     ...named,
-    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env']) }),
-    ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag']) }),
+    ...(flags['env'] === undefined ? {} : { environment: pairsOf(flags['env'], '--env') }),
+    ...(flags['tag'] === undefined ? {} : { tags: pairsOf(flags['tag'], '--tag') }),
   }
   await whileInterruptible(
     () => reportLine(`boxyard: the service still creates ${name}. Run boxyard wait ${name}, or boxyard rm ${name}`),
@@ -168,5 +171,22 @@ async function makeBox(context: VerbContext, named: { name: string; fork?: strin
   for (const { path } of mountsOf(flags)) {
     const remark = hidingRemark(path)
     if (remark !== null) reportLine(`boxyard: ${remark}`)
+  }
+}
+
+async function printEvent(event: ListedEvent, format: OutputFormat): Promise<void> {
+  if (format === 'table') printLine(`${event.ts}  ${event.type}  ${event.resource}`)
+  else if (format === 'json') printLine(visibleJson(event))
+  else await printAnswer(format === 'yaml' ? [event] : event, format)
+}
+
+type ListedEvent = AnswerOf<'listEvents'>['events'][number]
+
+/** Throws the error of a request for events. If the service rejects `--since`, names all that the flag accepts. */
+function retoldSince(since: unknown): (error: unknown) => never {
+  return (error) => {
+    const isSince = error instanceof ApiError && error.errors.some(({ pointer }) => pointer === '/query/since')
+    const accepted = 'a time such as 10m, a timestamp such as 2026-01-31T12:00:00Z, now, or a cursor of events'
+    throw isSince ? new UsageError(`--since: must be ${accepted}, not "${String(since)}".`) : error
   }
 }

@@ -184,7 +184,7 @@ function requestOf(flags: VerbFlags): {
   return {
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof user === 'string' ? { user } : {}),
-    ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env']) }),
+    ...(flags['env'] === undefined ? {} : { env: pairsOf(flags['env'], '--env') }),
     ...(timeout === undefined ? {} : { timeout_seconds: quantityOf('seconds', 'timeout', timeout) }),
   }
 }

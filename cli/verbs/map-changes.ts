@@ -73,7 +73,7 @@ function unreadable(maps: readonly MapFlags[]): string {
 
 /** @throws UsageError for a key that is both set and removed, and for an invalid key to remove */
 function checkKeys({ set, unset }: MapFlags, flags: VerbFlags): void {
-  const added = pairsOf(flags[set])
+  const added = pairsOf(flags[set], `--${set}`)
   for (const key of removedBy(flags[unset])) {
     if (key === '' || key.includes('='))
       throw new UsageError(`--unset-${set}: must be KEY without a value, not "${key}".`)
@@ -91,7 +91,7 @@ function changedMap(
   flags: VerbFlags,
   before: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const added = pairsOf(flags[set])
+  const added = pairsOf(flags[set], `--${set}`)
   const removed = removedBy(flags[unset])
   const kept = flags[replace] === true ? [] : Object.entries(before)
   return Object.fromEntries([...kept, ...Object.entries(added)].filter(([key]) => !removed.includes(key)))

@@ -36,6 +36,8 @@ export interface PlainVerb {
   selectsProject?: boolean
   /** Whether it needs a flag with a change. */
   requiresChange?: boolean
+  /** As `ways` of a command. */
+  ways?: Verb['ways']
   /** Advice for people if the list is empty. */
   whenEmpty?: string
   /** Converts the arguments to the operation's input. @throws UsageError */
@@ -67,6 +69,7 @@ export function plainVerb(row: PlainVerb): Verb {
     ...(row.details === undefined ? {} : { details: row.details }),
     examples: row.examples ?? [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
     operations: [operation],
+    ...(row.ways === undefined ? {} : { ways: row.ways }),
     run: async (context, typed, options) => {
       if (row.requiresChange === true) requireChange(words, options)
       const given = await arrange(typed, context)
@@ -78,7 +81,7 @@ export function plainVerb(row: PlainVerb): Verb {
         ...fieldsFrom(fields, options),
         ...(row.selectsProject === true ? { project: options['project'] } : {}),
       })
-      Object.assign(input.query, pairsOf(options['query']))
+      Object.assign(input.query, pairsOf(options['query'], '--query'))
       const answer = await callAndPrint(context, operation, {
         ...row,
         input: { ...input, ...bodyOf(operation, input, options) },
@@ -227,10 +230,11 @@ export function fieldsFrom(fields: readonly string[], flags: VerbFlags): Record<
 
 function readValue(kind: string, flag: string, value: unknown): unknown {
   if (kind === 'number') return numberOf(flag, value)
-  if (kind === 'map') return pairsOf(value)
+  if (kind === 'map') return pairsOf(value, flagOf(flag))
   if (kind === 'tags') return tagFilterOf(value)
   if (kind === 'since') return sinceOf(flag, value)
-  if (kind === 'span') return value === 'never' ? null : quantityOf('seconds', flag, value)
+  if (kind === 'count') return value === 'all' ? null : numberOf(flag, value, ', or all')
+  if (kind === 'span') return NO_SPAN.has(value) ? null : quantityOf('span', flag, value)
   return isQuantity(kind) ? quantityOf(kind, flag, value) : value
 }
 
@@ -241,25 +245,31 @@ function sinceOf(flag: string, value: unknown): unknown {
   return new Date(Math.max(0, now - quantityOf('seconds', flag, value) * 1000)).toISOString()
 }
 
-/** Reads the number of a flag. @throws UsageError */
-function numberOf(flag: string, value: unknown): number {
+/** Reads the number of a flag. `orElse` names other words that it accepts. @throws UsageError */
+function numberOf(flag: string, value: unknown, orElse = ''): number {
   const number = finiteNumberOf(String(value))
-  if (number === null) throw new UsageError(`--${flag.replaceAll('_', '-')}: must be a number, not "${String(value)}".`)
+  if (number === null) throw new UsageError(`${flagOf(flag)}: must be a number${orElse}, not "${String(value)}".`)
   return number
 }
 
-/** Reads `KEY=VALUE` pairs. @throws UsageError */
-export function pairsOf(value: unknown): Record<string, string> {
+function flagOf(name: string): string {
+  return `--${name.replaceAll('_', '-')}`
+}
+
+/** Reads the `KEY=VALUE` pairs of a flag, such as `--env`. @throws UsageError */
+export function pairsOf(value: unknown, flag: string): Record<string, string> {
   const pairs = Array.isArray(value) ? (value as string[]) : []
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1) throw new UsageError(`Must be KEY=VALUE, not "${pair}".`)
+      if (at < 1) throw new UsageError(`${flag}: must be KEY=VALUE, not "${pair}".`)
       return [pair.slice(0, at), pair.slice(at + 1)]
     }),
   )
 }
 
+/** The words of a time without an end. */
+const NO_SPAN: ReadonlySet<unknown> = new Set(['never', 'forever'])
 /** Flags of every command, which change nothing. */
 const GLOBAL: ReadonlySet<string> = new Set(['context', 'project', 'output', 'version'])
 const VALUES: Readonly<Record<string, string>> = {
@@ -268,6 +278,7 @@ const VALUES: Readonly<Record<string, string>> = {
   gib: ' <size>',
   seconds: ' <time>',
   span: ' <time>',
+  count: ' <n>',
   flag: '',
   map: ' <key=value...>',
   list: ' <value,...>',

@@ -70,6 +70,12 @@ const KINDS = {
     precision: 1000,
     examples: 'a time such as 90s, 12h or 30d, or a number of seconds',
   },
+  span: {
+    units: SECONDS,
+    unit: 1,
+    precision: 1000,
+    examples: 'a time such as 90s, 12h or 30d, a number of seconds, or never',
+  },
   mib: { units: BYTES, unit: 1024 ** 2, precision: 1, examples: 'a size such as 512m or 2g, or a number of MiB' },
   gib: { units: BYTES, unit: 1024 ** 3, precision: 1024, examples: 'a size such as 512m or 20g, or a number of GiB' },
 }

@@ -58,7 +58,7 @@ function requestOf(operation: string, flags: VerbFlags): { operation: string; qu
 function repeatedPairsOf(value: unknown): Record<string, string[]> {
   const query: Record<string, string[]> = {}
   for (const pair of Array.isArray(value) ? value : [])
-    for (const [key, text] of Object.entries(pairsOf([pair]))) query[key] = [...(query[key] ?? []), text]
+    for (const [key, text] of Object.entries(pairsOf([pair], '--query'))) query[key] = [...(query[key] ?? []), text]
   return query
 }
 

@@ -34,5 +34,7 @@ export interface Verb {
   examples: readonly string[]
   /** The operations that it calls. */
   operations: readonly OperationId[]
+  /** Advice on what to do next after an error, by error code. */
+  ways?: Readonly<Record<string, string>>
   run(context: VerbContext, args: readonly string[], flags: VerbFlags): Promise<number | void>
 }

@@ -8,6 +8,12 @@ export const PREFIX = 'prefix only names with this prefix'
 /** The columns of snapshots, both of boxes and of volumes. */
 export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
 
+/** Ways on if a command of backups does not find its volume. */
+const BACKUP_WAYS = {
+  volume_not_found:
+    'To list the backups of deleted volumes: boxyard backup stored. To restore one: boxyard volume create NAME --from-backup BACKUP',
+}
+
 /** The commands of volumes and backups that are one operation each. */
 export const VOLUME_ROWS: readonly PlainVerb[] = [
   {
@@ -69,15 +75,22 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'backup ls',
     operation: 'listBackups',
     args: '<volume=name>',
+    ways: BACKUP_WAYS,
     whenEmpty: 'No backups yet. To create one: boxyard backup create VOLUME',
   },
-  { words: 'backup stored', operation: 'listStoredBackups' },
+  {
+    words: 'backup stored',
+    operation: 'listStoredBackups',
+    columns: ['id', 'volume', 'status', 'automatic', 'size_gb', 'size_bytes', 'created_at'],
+    whenEmpty: 'No backups yet. To create one: boxyard backup create VOLUME',
+  },
   { words: 'backup info', operation: 'getBackup', args: '<volume=name> <backup>' },
   { words: 'backup rm', operation: 'deleteBackup', args: '<volume=name> <backup>' },
   {
     words: 'backup restore',
     operation: 'restoreBackup',
     args: '<volume=name> <backup>',
+    ways: BACKUP_WAYS,
     fields: ['as restore as a new volume with this name (default: replace the volume)'],
   },
   {
@@ -85,9 +98,13 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'updateBackupSchedule',
     args: '<volume=name>',
     fields: [
-      'interval_seconds:seconds time between two backups, such as 12h',
-      'keep_count:number number of backups to keep',
-      'keep_seconds:seconds time to keep a backup, such as 30d',
+      'interval_seconds:span time between two backups, such as 12h, or never (ends the schedule)',
+      'keep_count:count number of backups to keep, or all',
+      'keep_seconds:span time to keep a backup, such as 30d, or forever',
+    ],
+    examples: [
+      'boxyard backup schedule db --interval-seconds 12h --keep-count 14',
+      'boxyard backup schedule db --interval-seconds never',
     ],
   },
 ]

@@ -67,7 +67,7 @@ describe('a refusal names what was typed', () => {
     [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the CPUs of this host\n`],
     [['create', 'X'], '<box>: must be 1–63 characters of a–z'],
     [['create', 'x', '--env', '1=2'], '--env 1: names match'],
-    [['create', 'x', '--mount', 'cache:srv'], '--mount: must be an absolute path\n'],
+    [['create', 'x', '--mount', 'cache:srv'], '--mount: must be VOLUME:PATH or VOLUME:PATH:ro'],
     [['fork', 'We b', 'x'], '<source>: must be a box, or box@snapshot\n'],
     [['update', 'web', '--port', '70000'], '--port: must be at most 65535\n'],
     [['create', 'unmade', '--port', '99999'], '--port: must be at most 65535\n'],

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { placeOf } from '../../../cli/output/fault-places.ts'
+import { mountsOf } from '../../../cli/verbs/box-settings.ts'
 import { briefOf, URL_BRIEF } from '../../../cli/verbs/briefs.ts'
-import { fieldsFrom, jsonFrom } from '../../../cli/verbs/plain.ts'
+import { fieldsFrom, jsonFrom, pairsOf } from '../../../cli/verbs/plain.ts'
 import { type QuantityKind, quantityOf, timerMs } from '../../../cli/verbs/quantities.ts'
 import { notInForce } from '../../../cli/verbs/services.ts'
 
@@ -75,6 +76,29 @@ test('a number of a flag is one that JSON can tell', () => {
     expect(fieldsFrom(['port:number'], { port: text })).toEqual({ port: Number(text) })
   for (const text of ['', ' ', 'x', 'NaN', 'Infinity', '-Infinity', '1e999', '1e-999'])
     expect(() => fieldsFrom(['port:number'], { port: text })).toThrow(`--port: must be a number, not "${text}".`)
+})
+
+test('a time or a number may have a word for none', () => {
+  const fields = ['every:span', 'keep:count']
+  for (const word of ['never', 'forever']) expect(fieldsFrom(fields, { every: word })).toEqual({ every: null })
+  expect(fieldsFrom(fields, { every: '12h', keep: 'all' })).toEqual({ every: 43_200, keep: null })
+  expect(fieldsFrom(fields, { keep: '3' })).toEqual({ keep: 3 })
+  expect(() => fieldsFrom(fields, { every: 'soon' })).toThrow(/^--every: must be a time .*, or never, not "soon"\.$/)
+  expect(() => fieldsFrom(fields, { keep: 'never' })).toThrow('--keep: must be a number, or all, not "never".')
+})
+
+test('a pair names its flag, and a mount is VOLUME:PATH', () => {
+  for (const pair of ['x', '=x', ''])
+    expect(() => pairsOf([pair], '--env')).toThrow(`--env: must be KEY=VALUE, not "${pair}".`)
+  expect(() => fieldsFrom(['tag=tags:map'], { tag: ['x'] })).toThrow('--tag: must be KEY=VALUE, not "x".')
+  const mount = { path: '/var/c', read_only: false }
+  expect(mountsOf({ mount: ['c:/var/c', 'c:/var/c:rw'] })).toEqual([
+    { name: 'c', ...mount },
+    { name: 'c', ...mount },
+  ])
+  expect(mountsOf({ mount: ['c:/var/c:ro'] })).toEqual([{ name: 'c', path: '/var/c', read_only: true }])
+  for (const text of ['c', 'c:', ':/x', '', 'c:rel', 'c:/x:no', 'c:/x:ro:y', '/x', '/x:c'])
+    expect(() => mountsOf({ mount: [text] })).toThrow(/^--mount: must be VOLUME:PATH or VOLUME:PATH:ro .*, not "/)
 })
 
 test('a number of --data is one that JSON can tell', () => {
