@@ -33,7 +33,9 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
       .flat()
       .filter((each): each is string => typeof each === 'string')
     await run(flags, async (context) => {
-      const own = withDefaultBox(verb.args, withCommand(verb.args, args), () => context.connection.box)
+      const typed = withCommand(verb.args, args)
+      checkNotEmpty(verb.args, typed)
+      const own = withDefaultBox(verb.args, typed, () => context.connection.box)
       if (typeof flags['box'] === 'string')
         [flags['box']] = await withBoxNames('<box>', [checkBoxName(flags['box'], '--box')], context)
       return withBoxNames(verb.args, own, context)
@@ -49,6 +51,16 @@ async function withBoxNames(shape: string, args: string[], context: VerbContext)
   const named = async (text: string, i: number): Promise<string> =>
     namesBox(shape, i) && hasBoxId(text) ? withBoxName(boxyard, project(), text) : text
   return Promise.all(args.map(named))
+}
+
+/** @throws UsageError for an empty argument, except among the arguments of a program */
+function checkNotEmpty(shape: string, args: readonly string[]): void {
+  const words = shape.split(' ')
+  const program = words.findIndex((word) => /^[<[]command\.\.\./.test(word))
+  const own = words.findIndex((word) => word.startsWith('[arguments...'))
+  const checked = program >= 0 ? program + 1 : own >= 0 ? own : args.length
+  const empty = args.slice(0, checked).indexOf('')
+  if (empty >= 0) throw new UsageError(`${(words[empty] ?? words.at(-1) ?? '').replace('...', '')}: must not be empty.`)
 }
 
 /**

@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { PortStream } from '../../sdk/typescript/src/port-stream.ts'
+import { systemText } from '../output/system-text.ts'
 import { countPassedBytes } from '../passing-bytes.ts'
 
 /** A local address that accepts connections. */
@@ -9,6 +10,8 @@ export interface Listener {
   host: string
   /** 0 selects a free port. */
   port: number
+  /** Where else to listen, for the error of a port that is in use or reserved, such as `--port 0`. */
+  elsewhere: string
   take(socket: Socket): void | Promise<void>
 }
 
@@ -23,8 +26,9 @@ export async function listenUntilInterrupted(
   const servers: Server[] = []
   const open = new Set<Socket>()
   try {
-    for (const [index, { host, port, take }] of listeners.entries()) {
-      const server = await listen({ host, port }, (socket) => {
+    for (const [index, listener] of listeners.entries()) {
+      const { port, take } = listener
+      const server = await listen(listener, (socket) => {
         open.add(socket.once('close', () => open.delete(socket)))
         socket.on('error', () => undefined)
         void take(socket)
@@ -52,11 +56,15 @@ export function isLeaving(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
-function listen({ host, port }: { host: string; port: number }, take: (socket: Socket) => void): Promise<Server> {
+function listen({ host, port, elsewhere }: Omit<Listener, 'take'>, take: (socket: Socket) => void): Promise<Server> {
   // A client that has sent everything still waits for the answer.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, take)
   return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new Error(`Port ${port} of ${host}: ${error.message}`)))
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const isPort = error.code === 'EADDRINUSE' || error.code === 'EACCES'
+      const wayOut = isPort ? `. To listen on a free port: ${elsewhere}` : '.'
+      reject(new Error(`Port ${port} of ${host}: ${systemText(error) ?? error.message}${wayOut}`))
+    })
     server.listen(port, host, () => resolve(server))
   })
 }

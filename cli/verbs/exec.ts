@@ -33,6 +33,7 @@ const exec: Verb = {
   ],
   operations: ['streamExec', 'createExec', 'getExecOutput', 'getExec'],
   run: async ({ boxyard, project, format, tell }, [name = '', ...command], flags) => {
+    checkInputFlags(flags)
     const box = boxyard.box(project(), name)
     if (flags['detach'] === true || flags['json'] === true) {
       const path = { project: project(), name }
@@ -95,6 +96,17 @@ const consoleVerb: Verb = {
 
 /** The commands that run programs. */
 export const EXEC_VERBS: readonly Verb[] = [exec, consoleVerb]
+
+/** @throws UsageError for input or a terminal of a command that gets neither */
+function checkInputFlags(flags: VerbFlags): void {
+  const other = ['detach', 'json'].find((flag) => flags[flag] === true)
+  if (other === undefined) return
+  const way = "boxyard exec -d BOX sh -c 'COMMAND < FILE'"
+  if (flags['stdin'] === true)
+    throw new UsageError(`-i: not with --${other}, which gives the command no input. To read a file of the box: ${way}`)
+  if (flags['tty'] === true)
+    throw new UsageError(`-t: not with --${other}, which runs the command without a terminal. Leave out -t.`)
+}
 
 /** Reports the timeout, and returns its exit code, as timeout(1) does. */
 function tellTimeOut(flags: VerbFlags): number {

@@ -41,9 +41,13 @@ const logout: Verb = {
   operations: [],
   run: async (_context, [given], flags) => {
     const stored = readContexts(process.env)
-    const name = given ?? namedContext(stored, flags) ?? stored.current ?? ''
-    if (contextNamed(stored, name) === undefined)
-      throw new UsageError('There is no such context. boxyard context ls lists them.')
+    const chosen = given ?? namedContext(stored, flags)
+    const name = chosen ?? stored.current ?? ''
+    const context = contextNamed(stored, name)
+    // Holds no token, but the project that the user chose.
+    if (chosen === undefined && (context === undefined || context.url === undefined))
+      throw new UsageError(`You are not logged in.${context === undefined ? '' : forgetWay(name)}`)
+    if (context === undefined) throw new UsageError(`There is no context "${name}". boxyard context ls lists them.`)
     const contexts = Object.fromEntries(Object.entries(stored.contexts).filter(([each]) => each !== name))
     const current = name === stored.current ? {} : { current: stored.current }
     writeContexts(process.env, { ...current, contexts })
@@ -114,6 +118,11 @@ const select: Verb = {
       throw new UsageError(`There is no context "${name}". boxyard context ls lists them.`)
     writeContexts(process.env, { ...stored, current: name })
   },
+}
+
+/** Returns how to delete the context of this host's service, which has no login. */
+function forgetWay(name: string): string {
+  return ` Commands use the service of this host. To forget the project that you chose for it: boxyard logout ${name}`
 }
 
 /** The commands of logins. */

@@ -19,7 +19,8 @@ const portForward: Verb = {
     await box.info()
     const host = addressOf(flags['address'])
     const listeners = pairs.map(({ local, port }) => {
-      return { host, port: local, take: (socket: Socket) => carry(socket, box, port) }
+      const elsewhere = `boxyard port-forward ${name} 0:${port}`
+      return { host, port: local, elsewhere, take: (socket: Socket) => carry(socket, box, port) }
     })
     await listenUntilInterrupted(listeners, (index, at) => {
       printLine(`Forwarding ${host}:${at} to port ${pairs[index]?.port} of ${name}`)
@@ -45,7 +46,8 @@ const proxy: Verb = {
     const host = addressOf(flags['address'])
     const open = createHostOpener(context)
     const take = (socket: Socket): Promise<void> => serveSocks(socket, open, tellError)
-    await listenUntilInterrupted([{ host, port: Number(port), take }], (_, at) => {
+    const elsewhere = 'boxyard proxy --port 0'
+    await listenUntilInterrupted([{ host, port: Number(port), elsewhere, take }], (_, at) => {
       printLine(`SOCKS5 proxy at ${host}:${at}`)
     })
   },
@@ -76,7 +78,9 @@ function tellError(what: string, error: unknown): void {
   reportLine(`boxyard: ${what}: ${error instanceof Error ? error.message : String(error)}`)
 }
 
+/** Returns the address to listen on. @throws UsageError for an empty one, which would mean all addresses of this machine */
 function addressOf(flag: unknown): string {
+  if (flag === '') throw new UsageError('--address: must be a local address such as 127.0.0.1, not "".')
   return typeof flag === 'string' ? flag : '127.0.0.1'
 }
 

@@ -50,7 +50,8 @@ sync skips devices, FIFOs and sockets, and lists them. It deletes nothing withou
     }
     if (flags['watch'] === true) return follow(context, options, leftOut)
     const meter = createMeter(from, null)
-    await tellRound(context, options, createSync({ ...options, onBytes: meter.add })).finally(meter.end)
+    const rounds = createSync({ ...options, onBytes: meter.add })
+    if (!(await tellRound(context, options, rounds).finally(meter.end))) reportLine('Nothing to sync.')
     leftOut.report()
   },
 }
@@ -82,17 +83,19 @@ async function follow(context: VerbContext, options: Omit<SyncOptions, 'onBytes'
   }
 }
 
+/** Runs a round and reports it. Returns false if there was nothing to do. */
 async function tellRound(
   { format }: VerbContext,
   { isTrial }: Pick<SyncOptions, 'isTrial'>,
   rounds: Sync,
-): Promise<void> {
+): Promise<boolean> {
   const begun = performance.now()
   const result = await rounds.round()
   if (format === 'name') await printAnswer([...result.sent, ...result.deleted], format)
   else if (format !== 'table') await printAnswer(result, format)
   const line = resultLine(result, isTrial)
   if (line !== null) reportLine(`${line} (${Math.round(performance.now() - begun)} ms)`)
+  return line !== null
 }
 
 /** Describes in a line what a round did, or returns null for nothing. A pure function. */

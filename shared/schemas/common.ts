@@ -37,10 +37,17 @@ export const timestampSchema = z
   .string()
   .meta({ id: 'Timestamp', description: 'RFC 3339 in UTC, with milliseconds.', format: 'date-time' })
 
+/** Type prefixes of identifiers, by the fields that clients send. */
+const ID_PREFIXES: Readonly<Record<string, string>> = {
+  ...{ backup: 'bak', from_backup: 'bak', exec: 'exe', exec_id: 'exe', operation: 'opr', token: 'tok' },
+}
+
 /** An identifier: type prefix, `_`, 26 base32 characters that sort by time. */
 export const idSchema = z
   .string()
-  .regex(/^[a-z]{3}_[0-9a-z]{26}$/, 'must be an identifier such as box_01jd…')
+  .regex(/^[a-z]{3}_[0-9a-z]{26}$/, {
+    error: ({ path }) => `must be an identifier such as ${ID_PREFIXES[String(path?.at(-1))] ?? 'box'}_01jd…`,
+  })
   .meta({ id: 'Id', description: 'A type prefix, `_`, then 26 base32 characters that sort by time.' })
 
 /** Maximum bytes, as JSON, of the environment of a box, or of environment and commands of a service, because records store them. */

@@ -72,7 +72,9 @@ function decodeText(cursor: string): string {
 }
 
 function noCursor() {
-  return invalidRequest([{ pointer: '/query/since', detail: 'must be a cursor of events' }])
+  return invalidRequest([
+    { pointer: '/query/since', detail: 'must be a cursor of events, a timestamp such as 2026-01-31T12:00:00Z, or now' },
+  ])
 }
 
 const SINGLE = /^e1:(\d{1,15})$/

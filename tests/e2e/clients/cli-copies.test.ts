@@ -205,7 +205,7 @@ describe('what is copied', () => {
     expect((await run('sync', 'tree', 'web:/srv/bytes-synced')).stderr).toMatch(/^sent 6 entries/)
     for (const path of ['/srv/bytes', '/srv/bytes-synced'])
       expect(await namesInBox(path)).toBe(`aX aY dY kY ${'l'.repeat(120)}Y `)
-    const nothing = { code: 0, stdout: '', stderr: '' }
+    const nothing = { code: 0, stdout: '', stderr: 'Nothing to sync.\n' }
     expect(await run('sync', 'tree', 'web:/srv/bytes-synced')).toEqual(nothing)
     expect(await run('sync', 'tree', 'web:/srv/bytes-synced', '--checksum')).toEqual(nothing)
     expect(await run('cp', 'web:/srv/bytes', 'back')).toMatchObject({ code: 0, stderr: '' })

@@ -141,7 +141,7 @@ describe('sync', () => {
     const first = await sync('-o', 'name')
     expect([first.code, first.stdout]).toEqual([0, 'index.html\nsub\nsub/deep\nsub/deep/a\n'])
     expect(first.stderr).toMatch(/^sent 4 entries, 6 B \(\d+ ms\)\n$/)
-    expect(await sync()).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await sync()).toEqual({ code: 0, stdout: '', stderr: 'Nothing to sync.\n' })
     write('sub/deep/a', 'b')
     expect((await sync('-o', 'json')).stdout).toBe(
       `${JSON.stringify({ sent: ['sub/deep/a'], deleted: [], bytes: 1 }, null, 2)}\n`,
@@ -154,7 +154,7 @@ describe('sync', () => {
     write('.boxyardignore', 'cache/\n.boxyardignore\n')
     await sync()
     await inBox('cd /srv/site && mkdir -p cache gone/deep && touch cache/x gone/deep/y')
-    expect((await sync()).stderr).toBe('')
+    expect((await sync()).stderr).toBe('Nothing to sync.\n')
     expect(await sync('--delete', '--dry-run', '-o', 'name')).toMatchObject({ code: 0, stdout: 'gone\n' })
     expect((await sync('--delete')).stderr).toMatch(/^deleted gone /)
     expect(await inBox('cd /srv/site && find . -type f | sort')).toBe('./cache/x\n./kept\n')

@@ -82,3 +82,96 @@ test('a wait is given up after its time', async () => {
   const { code, stderr } = await cli.run(['wait', 'web', 'stopped', '--timeout', '0.2'])
   expect([code, stderr]).toEqual([1, 'boxyard: web was not stopped within 0.2 s.\n'])
 })
+
+describe('an error says what to type instead', () => {
+  const refused = (stderr: string, code = 2) => ({ code, stdout: '', stderr: `boxyard: ${stderr}\n` })
+
+  test.each([
+    [['cp', '', 'web:/t'], '<path>'],
+    [['cp', 'web:/t', ''], '<path...>'],
+    [['exec', 'web', ''], '<command...>'],
+    [['exec', '-d', 'web', '', 'a'], '<command...>'],
+    [['service', 'put', 'web', 'site', ''], '[command...]'],
+    [['sync', '', 'web:/t'], '<dir>'],
+    [['files', 'stat', 'web', ''], '<path>'],
+    [['wait', 'web', ''], '[status]'],
+    [['rm', 'web', ''], '[box...]'],
+  ] as const)('of an empty argument: %j', async (args, place) => {
+    expect(await cli.run(args)).toEqual(refused(`${place.replace('...', '')}: must not be empty.`))
+  })
+
+  test('arguments of a program may be empty', async () => {
+    const shown = await cli.run(['exec', 'web', 'printf', '[%s]', '', 'a', ''])
+    expect(shown).toEqual({ code: 0, stdout: '[][a][]', stderr: '' })
+  })
+
+  test('of a time of events', async () => {
+    for (const since of ['yesterday', '']) {
+      const accepted = 'a time such as 10m, a timestamp such as 2026-01-31T12:00:00Z, now, or a cursor of events'
+      const words = refused(`--since: must be ${accepted}, not "${since}".`)
+      expect(await cli.run(['events', '--since', since])).toEqual(words)
+      expect(await cli.run(['events', '-f', '--since', since])).toEqual(words)
+    }
+  })
+
+  test.each([
+    [['backup', 'restore', 'bk', 'bak_nope'], '<backup>', 'bak'],
+    [['volume', 'create', 'c', '--from-backup', 'x'], '--from-backup', 'bak'],
+    [['signal', 'web', 'nope', 'TERM'], '<exec>', 'exe'],
+    [['commands', 'info', 'web', 'nope'], '<exec>', 'exe'],
+    [['operation', 'nope'], '<operation>', 'opr'],
+  ] as const)('of an id: %j', async (args, place, prefix) => {
+    const { code, stderr } = await cli.run(args)
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      1,
+      `boxyard: ${place}: must be an identifier such as ${prefix}_01jd…`,
+    ])
+  })
+
+  test('of a pair and a mount', async () => {
+    expect(await cli.run(['exec', '-e', '=x', 'web', 'true'])).toEqual(refused('--env: must be KEY=VALUE, not "=x".'))
+    expect(await cli.run(['update', 'web', '--tag', 'x'])).toEqual(refused('--tag: must be KEY=VALUE, not "x".'))
+    expect(await cli.run(['audit', '--query', 'x'])).toEqual(refused('--query: must be KEY=VALUE, not "x".'))
+    const words = 'VOLUME:PATH or VOLUME:PATH:ro with an absolute path, such as cache:/var/cache'
+    expect(await cli.run(['create', 'b', '--mount', 'c'])).toEqual(refused(`--mount: must be ${words}, not "c".`))
+  })
+
+  test('of input for a command that gets none', async () => {
+    for (const [flag, name] of [
+      ['-d', 'detach'],
+      ['--json', 'json'],
+    ] as const) {
+      const input = await cli.run(['exec', '-i', flag, 'web', 'cat'], { input: 'x' })
+      expect(input).toMatchObject({ code: 2, stderr: expect.stringContaining(`-i: not with --${name}, which`) })
+      expect((await cli.run(['exec', '-t', flag, 'web', 'cat'])).stderr).toContain(`-t: not with --${name}, which`)
+    }
+  })
+
+  test('of backups of a volume that does not exist', async () => {
+    const way =
+      'To list the backups of deleted volumes: boxyard backup stored. To restore one: boxyard volume create NAME --from-backup BACKUP\n'
+    const gone = 'boxyard: No data volume named "gone" in project "demo".\n'
+    expect(await cli.run(['backup', 'ls', 'gone'])).toEqual({ code: 1, stdout: '', stderr: gone + way })
+    expect(await cli.run(['volume', 'info', 'gone'])).toEqual({ code: 1, stdout: '', stderr: gone })
+  })
+
+  test('of a local port that is in use', async () => {
+    const { port } = new URL(cli.service().url)
+    const reason = `Port ${port} of 127.0.0.1: address already in use. To listen on a free port:`
+    const forward = await cli.run(['port-forward', 'web', port])
+    expect(forward).toEqual(refused(`${reason} boxyard port-forward web 0:${port}`, 1))
+    expect(await cli.run(['proxy', '--port', port])).toEqual(refused(`${reason} boxyard proxy --port 0`, 1))
+    expect(await cli.run(['proxy', '--address', ''])).toMatchObject({ code: 2, stdout: '' })
+  })
+
+  test('of a logout without a login, which keeps the project of this host', async () => {
+    const place = { env: { XDG_CONFIG_HOME: `${cli.directory()}/logged-out`, BOXYARD_URL: '' } }
+    expect(await cli.run(['logout'], place)).toEqual(refused('You are not logged in.'))
+    await cli.run(['use', 'demo'], place)
+    const { code, stderr } = await cli.run(['logout'], place)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/You are not logged in\..* boxyard logout local\n$/)])
+    expect((await cli.run(['context', 'ls', '-o', 'json'], place)).stdout).toContain('"project": "demo"')
+    expect(await cli.run(['logout', 'local'], place)).toMatchObject({ code: 0 })
+    expect((await cli.run(['context', 'ls', '-o', 'name'], place)).stdout).toBe('')
+  })
+})

@@ -109,5 +109,8 @@ test('ports that are none, and one that is taken, are refused', async () => {
   const { ports } = await forward('0:7001')
   const taken = await forward(`${ports[0]}:7001`)
   await eventually(() => taken.child.exitCode !== null)
-  expect([taken.child.exitCode, taken.stderr()]).toEqual([1, expect.stringContaining('EADDRINUSE')])
+  expect([taken.child.exitCode, taken.stderr()]).toEqual([
+    1,
+    expect.stringContaining('address already in use. To listen on a free port: boxyard port-forward'),
+  ])
 })
