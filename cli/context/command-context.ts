@@ -51,8 +51,8 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): CommandCo
     },
     findProject: async () => {
       if (!needsProject(verb) || connection().project !== null || connection().token() === null) return
-      // It first checks that the user of ssh, not a file, chose the service.
-      if (verb.words === 'ssh-proxy' && connection().chosen?.hasContext === true) return
+      // A file of a checkout chose the service. The command decides whether that one gets the token.
+      if (connection().chosen?.hasContext === true) return
       // If the service does not answer, the error is that no project is selected.
       const me = await boxyard()
         .call('getMe', {})

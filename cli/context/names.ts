@@ -36,7 +36,7 @@ export function checkServiceUrl(url: string, source: string): string {
 
 /** Returns the projects that a service says a token names: none if it allows all. Leaves out what is not a name. */
 export function namedProjects(projects: '*' | readonly string[]): readonly string[] {
-  return Array.isArray(projects) ? projects.filter((name) => NAME.test(name)) : []
+  return projects === '*' ? [] : projects.filter((name) => NAME.test(name))
 }
 
 /** Returns the first names as text, with `…` for the rest. */

@@ -8,7 +8,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Translates words of the API in errors to those of the command line. */
+/** Translates words of the API in errors to words of the command line. */
 export interface FailureWords {
   /** Maps a JSON pointer to the fault's place in the command line. */
   placeOf(pointer: string): string
@@ -37,12 +37,13 @@ export function reportFailure(error: unknown, words: FailureWords = API_WORDS): 
 function linesOf(error: unknown, { placeOf, translate }: FailureWords): string[] {
   if (error instanceof ApiError && error.errors.length > 0)
     return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${translate(detail)}`)
-  if (error instanceof ApiError) return [translate(withoutTokenField(error))]
+  if (error instanceof ApiError) return [translate(messageOf(error))]
   return [pathText(error) ?? (error instanceof Error ? error.message : String(error))]
 }
 
-/** Returns the message without the field of the token that it begins with, which no flag sets. */
-function withoutTokenField({ code, message }: ApiError): string {
+/** Returns the message without headers and fields of the API that no flag sets. */
+function messageOf({ code, message }: ApiError): string {
+  if (code === 'token_missing') return NO_TOKEN
   const text = code === 'permission_denied' ? message.replace(/^`(permissions|projects)`: /, '') : message
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
@@ -67,6 +68,7 @@ function pathText(error: unknown): string | null {
 
 /** Leaves messages as the API writes them. */
 const API_WORDS: FailureWords = { placeOf: (pointer) => pointer, translate: (message) => message }
+const NO_TOKEN = "No token. Set BOXYARD_TOKEN, or BOXYARD_DATA_DIR to the service's data directory on its host."
 const NOT_RUNNING =
   'Is Boxyard running on this machine? Start it with npm run up in a checkout. With the package, see systemctl status boxyard-agent.'
 /** Commands that show the limit of a refused request, by error code. */

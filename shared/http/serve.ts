@@ -166,7 +166,6 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
     await sendResponse(outgoing, response)
     countUnread(outgoing, response.account ?? sourceKey(request.clientAddress), options.unread)
   } catch (error) {
-    // A client may leave at any time, and those that watch events do so all day.
     if (!options.isDraining() && !outgoing.destroyed)
       logBounded('broken answers', options.lines, (leftOut) =>
         options.logger.warn('A response was interrupted', { error, ...leftOut }),

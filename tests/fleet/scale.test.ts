@@ -11,7 +11,7 @@ import { openVolumeService, type VolumeService } from '../helpers/volumes/servic
 
 const HOMES = 100_000
 const NAMES = 150
-/** A cell lists all homes again, which takes minutes beside other work. */
+/** A cell lists all 100,000 records again, which takes minutes beside other work. */
 const RELIST_MS = 600_000
 const OUTCOMES = new Set(['made', 'name_taken', 'runtime_unavailable'])
 const HOW = { waitMs: 5_000, ifMatch: null, idempotencyKey: null }

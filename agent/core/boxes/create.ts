@@ -8,7 +8,6 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Admission } from '../common/admission.ts'
-import type { Caller } from '../common/caller.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { volumeGone } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
@@ -19,20 +18,7 @@ import { claimWhile, discardClaimed, homeOf, missingError } from '../fleet/homes
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
-import { type BoxOrigin, newRecord } from './record.ts'
-
-/** The defaults of a new box. */
-export interface BoxDefaults {
-  base: string
-  config: BoxConfig
-  gracePeriodSeconds: number
-  /** Whether boxes may have `config.nesting`. */
-  allowsNesting: boolean
-  /** Processors of the host. */
-  hostCores: number
-  /** Name of the node, as boxes show it. */
-  node: string
-}
+import { type BoxDefaults, type BoxOrigin, type NewBox, newRecord } from './record.ts'
 
 export interface CreateDeps {
   store: Store
@@ -46,14 +32,6 @@ export interface CreateDeps {
 
 interface MakeDeps extends CreateDeps {
   baseCopies: BaseCopies
-}
-
-/** A request for a box. */
-export interface NewBox {
-  caller: Caller
-  project: string
-  body: CreateBoxBody
-  idempotencyKey: string | null
 }
 
 /**

@@ -1,8 +1,29 @@
 import { newId } from '../../../shared/ids.ts'
-import type { BoxConfig, UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
+import type { BoxConfig, CreateBoxBody, UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
+import type { Caller } from '../common/caller.ts'
 import { storedProtocol } from '../common/protocol.ts'
-import type { BoxDefaults, NewBox } from './create.ts'
+
+/** The defaults of a new box. */
+export interface BoxDefaults {
+  base: string
+  config: BoxConfig
+  gracePeriodSeconds: number
+  /** Whether boxes may have `config.nesting`. */
+  allowsNesting: boolean
+  /** Processors of the host. */
+  hostCores: number
+  /** Name of the node, as boxes show it. */
+  node: string
+}
+
+/** A request for a box. */
+export interface NewBox {
+  caller: Caller
+  project: string
+  body: CreateBoxBody
+  idempotencyKey: string | null
+}
 
 /** The source of a box: a base, a snapshot or another box. */
 export interface BoxOrigin {

@@ -11,8 +11,8 @@ import { recordGrowth } from '../common/record-bytes.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
-import { type BoxDefaults, type CreateDeps, checkCores, checkRegion, checkShares, resourcesOf } from './create.ts'
-import { settingsOf } from './record.ts'
+import { type CreateDeps, checkCores, checkRegion, checkShares, resourcesOf } from './create.ts'
+import { type BoxDefaults, settingsOf } from './record.ts'
 
 export interface UpdateDeps extends CreateDeps {
   runtime: Runtime

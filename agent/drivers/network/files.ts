@@ -124,7 +124,8 @@ function inheritProjects(directory: string, isLive: (address: string) => boolean
 }
 
 function hostsPath(directory: string, project: string): string {
-  if (!/^[a-z0-9-]{1,63}$/.test(project)) throw new ServiceError('internal', 'The name of the project is not a valid file name.')
+  if (!/^[a-z0-9-]{1,63}$/.test(project))
+    throw new ServiceError('internal', 'The name of the project is not a valid file name.')
   return `${directory}/${project}`
 }
 

@@ -65,7 +65,8 @@ export interface PodNetworkSettings {
 
 /** Creates the network of an instance's pods. Changes nothing on the host before `open`. */
 export function createPodNetwork(settings: PodNetworkSettings): PodNetwork {
-  if (!/^\w{1,64}$/.test(settings.instanceId)) throw new ServiceError('internal', 'The instance id is not a valid table name.')
+  if (!/^\w{1,64}$/.test(settings.instanceId))
+    throw new ServiceError('internal', 'The instance id is not a valid table name.')
   return new NftPodNetwork(settings)
 }
 

@@ -1,7 +1,7 @@
 import { timestamp } from '../../../shared/time.ts'
 import type { Boxes, BoxRef } from '../../core/boxes/boxes.ts'
-import type { BoxDefaults } from '../../core/boxes/create.ts'
 import { type BoxMetrics, type BoxMetricsDeps, measureBox } from '../../core/boxes/metrics.ts'
+import type { BoxDefaults } from '../../core/boxes/record.ts'
 import { readUsageHistory } from '../../core/boxes/usage-history.ts'
 import { checkReadOnly } from '../../core/common/preconditions.ts'
 import { bytesOf } from '../../core/common/sizes.ts'

@@ -64,7 +64,7 @@ describe('a box with lxcfs', () => {
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(2)}\n${cpus}`)
     await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, shmMb: 64, ...UNBOUNDED })
     expect(await totalMib()).toBe(128)
-    // On a busy host lxcfs may not find the limits of the reader in time, and shows those of the host.
+    // On a busy host lxcfs may not find the limits of the reader in time. It then shows the host's processors.
     await untilTrue(async () => (await run('nproc; grep -c ^processor /proc/cpuinfo')) === `${nprocOf(1)}\n1`)
   })
 

@@ -70,9 +70,6 @@ describe('a refusal names what was typed', () => {
     [['create', 'x', '--mount', 'cache:srv'], '--mount: must be VOLUME:PATH or VOLUME:PATH:ro'],
     [['fork', 'We b', 'x'], '<source>: must be a box, or box@snapshot\n'],
     [['update', 'web', '--port', '70000'], '--port: must be at most 65535\n'],
-    [['create', 'unmade', '--port', '99999'], '--port: must be at most 65535\n'],
-    [['create', 'unmade', '--auth', 'nobody'], '--auth: must be token or public\n'],
-    [['fork', 'web', 'unmade', '--auth', 'nobody'], '--auth: must be token or public\n'],
     [
       ['update', 'web', '-d', '{"url_settings":{"auth":"all"}}'],
       'url_settings.auth of --data: must be token or public\n',

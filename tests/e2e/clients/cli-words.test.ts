@@ -137,6 +137,8 @@ describe('create and fork have flags for all that a box has', () => {
     expect(await run('create half --port 70000')).toMatchObject({
       ...{ code: 1, stderr: 'boxyard: --port: must be at most 65535\n' },
     })
+    for (const line of ['create half --auth nobody', 'fork web half --auth nobody'])
+      expect([line, (await run(line)).stderr]).toEqual([line, 'boxyard: --auth: must be token or public\n'])
     expect((await run('info half')).code).toBe(1)
   })
 })

@@ -17,12 +17,13 @@ function boxWith(changes: Record<string, unknown> = {}): Box {
 }
 
 /** The form for `boxWith()`, with other texts in some fields. */
-function formWith(texts: Record<string, string> = {}, wake = false): Parameters<typeof changesOfForm>[0] {
+function formWith(changes: Record<string, string> = {}, wake = false): Parameters<typeof changesOfForm>[0] {
   const shown = { cpus: '1', ram_mb: '256', storage_gb: '1', env: 'A=1', tags: 'team=a', idle_minutes: '10' }
-  const fields = { network_mbps: '', disk_mbps: '', disk_iops: '', ...shown, ...texts }
+  const fields = { network_mbps: '', disk_mbps: '', disk_iops: '', ...shown, ...changes }
   const all = new FormData()
   for (const [name, value] of Object.entries(fields)) all.append(name, value)
-  return { all, has: () => wake, text: (name: string) => String(all.get(name) ?? '') }
+  const texts = new Map(Object.entries(fields))
+  return { all, has: () => wake, text: (name: string) => texts.get(name) ?? '' }
 }
 
 describe('the settings of a box', () => {
@@ -42,7 +43,7 @@ describe('the settings of a box', () => {
     ['sleep', { idle_minutes: '' }, false, { url_settings: { idle_stop_seconds: null } }],
     ['wake', {}, true, { url_settings: { wake: true } }],
   ])('are sent alone: %s', (_what, texts, wake, changes) => {
-    const sent = changesOfForm(formWith(texts as Record<string, string>, wake), { opened, now: opened })
+    const sent = changesOfForm(formWith(texts, wake), { opened, now: opened })
     expect(sent).toEqual(changes)
   })
 
