@@ -89,13 +89,13 @@ describe('the roots of pods', () => {
     expect(staged).toEqual([])
     roots.expect(UID, ticket())
     await late
-    await expect(never).rejects.toThrow('no box that is being started')
+    await expect(never).rejects.toThrow('not a starting box')
     expect(staged).toHaveLength(1)
   })
 
   test('are given to a warm pod of the fleet that is admitted once it is here, and to none that is not', async () => {
     const shared = { 'boxyard.dev/instance': 'fedcba98', 'io.kubernetes.cri.sandbox-name': 'warm-1' }
-    await expect(roots.prepare(makeCall(shared))).rejects.toThrow('no box that is being started')
+    await expect(roots.prepare(makeCall(shared))).rejects.toThrow('not a starting box')
     const admitted: object[] = []
     admit = (pod) => {
       admitted.push(pod)
@@ -117,7 +117,7 @@ describe('the roots of pods', () => {
 
   test('are no longer given once the ticket is dropped', async () => {
     roots.expect(UID, ticket()).drop()
-    await expect(roots.prepare(makeCall())).rejects.toThrow('no box that is being started')
+    await expect(roots.prepare(makeCall())).rejects.toThrow('not a starting box')
     expect(staged).toEqual([])
   })
 
