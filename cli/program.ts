@@ -5,6 +5,7 @@ import { withValues } from './context/environment-flags.ts'
 import { HOST_WORDS } from './host-words.ts'
 import { type FailureWords, reportFailure, UsageError } from './output/failures.ts'
 import { InterruptError } from './output/interrupts.ts'
+import { parseErrorText } from './output/parse-errors.ts'
 import { printLine, reportLine } from './output/terminal.ts'
 import { addVerb, FORMATS } from './verb-commands.ts'
 import { VALUED_FLAGS, withoutAliases } from './verbs/aliases.ts'
@@ -23,7 +24,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
     const isAll = named.length === 0 && word !== COMPLETION_WORD
     // Only help needs the others.
     for (const verb of isAll ? await verbsOfHelp() : named) {
-      addVerb(program, verb, async (flags, argsOf) => {
+      const command = addVerb(program, verb, async (flags, argsOf) => {
         running = { verb, flags }
         const context = createCommandContext(flags, verb)
         const { env } = flags
@@ -31,6 +32,7 @@ export async function runProgram(args: readonly string[], version: string): Prom
         await context.findProject()
         exitCode = (await verb.run(context, await argsOf(context), given)) ?? 0
       })
+      command.configureOutput({ outputError: (text) => reportLine(parseErrorText(text, verb)) })
     }
     if (isAll) await arrangeHelp(program)
     if (isAll || word === COMPLETION_WORD) addCompletion(program)
@@ -46,16 +48,15 @@ export async function runProgram(args: readonly string[], version: string): Prom
 
 /** Returns the words of a command for errors of the API. */
 async function wordsOf({ verb, flags }: { verb: Verb; flags: VerbFlags }): Promise<FailureWords> {
-  const [{ placeOf }, { inCommandWords }, { allVerbs }] = await Promise.all([
+  const [{ faultLine, placeOf }, { inCommandWords }, { allVerbs }] = await Promise.all([
     import('./output/fault-places.ts'),
     import('./output/command-words.ts'),
     import('./verbs/all.ts'),
   ])
-  const place = (pointer: string): string => placeOf(pointer, verb, flags)
   return {
-    placeOf: place,
     ways: verb.ways ?? {},
-    translate: (message) => inCommandWords(message, allVerbs(), (field) => place(`/${field}`)),
+    describe: (fault) => faultLine(fault, verb, flags),
+    translate: (message) => inCommandWords(message, allVerbs(), (field) => placeOf(`/${field}`, verb, flags)),
   }
 }
 
@@ -75,7 +76,7 @@ function createProgram(version: string): Command {
     .enablePositionalOptions()
     .addHelpText('after', HELP)
     .helpCommand(false)
-    .configureOutput({ outputError: (text) => reportLine(text.replace(/^error: /, 'boxyard: ').trimEnd()) })
+    .configureOutput({ outputError: (text) => reportLine(parseErrorText(text, null)) })
     .showHelpAfterError('(boxyard --help lists all commands)')
     .exitOverride()
 }
@@ -94,6 +95,8 @@ async function understood(args: readonly string[]): Promise<readonly string[]> {
   if (known.length > 0 && second === undefined && !known.includes(undefined)) return [...words, '--help']
   if (known.length > 0 && (second === undefined || known.includes(second) || known.includes(undefined))) return words
   const { wordHere } = await import('./verbs/words-elsewhere.ts')
+  const whole = second === undefined ? null : wordHere(`${word} ${second}`)
+  if (whole !== null) throw new UsageError(`There is no command "${word} ${second}". Did you mean ${whole}?`)
   const here = wordHere(known.length === 0 ? word : (second ?? ''))
   if (here !== null && known.length === 0) throw new UsageError(`There is no command "${word}". Did you mean ${here}?`)
   if (here !== null && known.includes(here))

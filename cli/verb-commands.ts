@@ -12,8 +12,8 @@ type GivenFlags = VerbFlags & CommandFlags
 /** Runs a command with its flags, and a function that resolves its arguments from the typed ones. */
 type Run = (flags: GivenFlags, argsOf: (context: VerbContext) => Promise<string[]>) => Promise<void>
 
-/** Adds a command to the program. */
-export function addVerb(program: Command, verb: Verb, run: Run): void {
+/** Adds a command to the program, and returns it. */
+export function addVerb(program: Command, verb: Verb, run: Run): Command {
   const words = verb.words.split(' ')
   const parent = words.slice(0, -1).reduce(groupIn, program)
   const command = parent.command(`${words.at(-1)} ${verb.args}`.trim()).summary(verb.summary)
@@ -41,6 +41,7 @@ export function addVerb(program: Command, verb: Verb, run: Run): void {
       return withBoxNames(verb.args, own, context)
     })
   })
+  return command
 }
 
 /** Replaces ids of boxes with their names. */

@@ -89,7 +89,7 @@ function argumentNext(verb: Told, given: readonly string[]): Next | null {
 }
 
 function longFlags(flags: readonly string[]): string[] {
-  return flags.flatMap((flag) => /--[a-z-]+/.exec(flag)?.[0] ?? [])
+  return flags.flatMap((flag) => flag.match(/--[a-z-]+/g) ?? [])
 }
 
 const GLOBAL = ['--context <context>', '-p, --project <project>', '-o, --output <format>', '--help']

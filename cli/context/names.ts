@@ -6,7 +6,12 @@ import { UsageError } from '../output/failures.ts'
  * such as `--project`. @throws UsageError
  */
 export function checkProjectName(name: string, source: string): string {
-  return name === ALL_PROJECTS ? name : checkName(name, source)
+  if (name === ALL_PROJECTS) return name
+  if (source === '--project' && PORTS.test(name))
+    throw new UsageError(
+      `-p selects the project, and "${name}" is none. For a port: --port PORT, or boxyard port-forward`,
+    )
+  return checkName(name, source)
 }
 
 /** Checks the name or the id of a box. `source` is where it came from. @throws UsageError */
@@ -53,6 +58,8 @@ function checkName(name: string, source: string): string {
 const SHOWN = 10
 /** Selects every project in lists. */
 export const ALL_PROJECTS = '-'
+/** Ports as docker publishes them, such as `8080:80`. */
+const PORTS = /^[\d.]*:?\d+:\d+(\/\w+)?$/
 const NAME = /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/
 const BOX_ID = /^box_[0-9a-z]{26}$/
 const CONTEXT = /^[\p{L}\p{N}[][\p{L}\p{N}._:[\]+-]{0,252}$/u

@@ -1,9 +1,16 @@
 import { InterruptError } from './interrupts.ts'
+import { reportLine } from './terminal.ts'
 import { visibleText } from './visible-text.ts'
 
 /** Returns whether a user can answer a question, because stdin and stderr are terminals. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY
+}
+
+/** Reports that the user did not confirm a deletion, and returns the exit code. */
+export function reportCanceled(): number {
+  reportLine('Canceled. Nothing was deleted.')
+  return 1
 }
 
 /** Asks a question on the terminal. Any answer but y and yes is a no. @throws InterruptError */

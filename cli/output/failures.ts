@@ -1,5 +1,5 @@
 import { reachOf } from '../../sdk/typescript/src/addresses.ts'
-import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
+import { ApiError, ConnectionError, type RequestFault } from '../../sdk/typescript/src/api-error.ts'
 import { systemText } from './system-text.ts'
 import { reportLine } from './terminal.ts'
 
@@ -10,8 +10,8 @@ export class UsageError extends Error {
 
 /** Translates words of the API in errors to words of the command line. */
 export interface FailureWords {
-  /** Maps a JSON pointer to the fault's place in the command line. */
-  placeOf(pointer: string): string
+  /** Describes a fault with its place in the command line. */
+  describe(fault: RequestFault): string
   /** Replaces requests and fields in a message by commands and flags. */
   translate(message: string): string
   /** As `ways` of a command. */
@@ -29,14 +29,16 @@ export function reportFailure(error: unknown, words: FailureWords = API_WORDS): 
   const ways = { ...WAYS, ...words.ways }
   const way = Object.hasOwn(ways, error.code) ? ways[error.code] : undefined
   if (way !== undefined) reportLine(way)
+  if (beyondOf(error)?.pointer === '/expires_in_seconds') reportLine(LONGER)
   if (error.status !== 401) return 1
   reportLine('Log in with: boxyard login')
   return 4
 }
 
-function linesOf(error: unknown, { placeOf, translate }: FailureWords): string[] {
-  if (error instanceof ApiError && error.errors.length > 0)
-    return error.errors.map(({ pointer, detail }) => `${placeOf(pointer)}: ${translate(detail)}`)
+function linesOf(error: unknown, { describe, translate }: FailureWords): string[] {
+  const beyond = error instanceof ApiError ? beyondOf(error) : null
+  const faults = error instanceof ApiError ? [...(beyond === null ? [] : [beyond]), ...error.errors] : []
+  if (faults.length > 0) return faults.map(({ pointer, detail }) => describe({ pointer, detail: translate(detail) }))
   if (error instanceof ApiError) return [translate(messageOf(error))]
   return [pathText(error) ?? (error instanceof Error ? error.message : String(error))]
 }
@@ -59,6 +61,12 @@ function isRefusedHere(error: unknown): boolean {
   return isRefusedHere(error.cause) || (error instanceof AggregateError && error.errors.some(isRefusedHere))
 }
 
+/** Returns the field of a new token that asks for more than the token that creates it has. */
+function beyondOf({ code, message }: ApiError): RequestFault | null {
+  const [, field, detail = ''] = /^`([a-z_]+)`: (at most [^]*)$/.exec(message) ?? []
+  return code === 'permission_denied' && field !== undefined ? { pointer: `/${field}`, detail } : null
+}
+
 /** Returns the path and reason of a failed system call, or null for another error. */
 function pathText(error: unknown): string | null {
   if (!(error instanceof Error && 'path' in error)) return null
@@ -67,7 +75,14 @@ function pathText(error: unknown): string | null {
 }
 
 /** Leaves messages as the API writes them. */
-const API_WORDS: FailureWords = { placeOf: (pointer) => pointer, translate: (message) => message }
+const API_WORDS: FailureWords = {
+  describe: ({ pointer, detail }) => `${pointer}: ${detail}`,
+  translate: (message) => message,
+}
+
+/** The way to a token that lives longer than any that the API can create. */
+const LONGER =
+  'For a token that lives longer, run boxyard admin token --expires 90d on the host, or npm run token in a checkout.'
 const NO_TOKEN = "No token. Set BOXYARD_TOKEN, or BOXYARD_DATA_DIR to the service's data directory on its host."
 const NOT_RUNNING =
   'Is Boxyard running on this machine? Start it with npm run up in a checkout. With the package, see systemctl status boxyard-agent.'

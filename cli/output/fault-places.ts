@@ -1,17 +1,30 @@
+import type { RequestFault } from '../../sdk/typescript/src/api-error.ts'
 import type { Verb, VerbFlags } from '../verbs/verb.ts'
+import { withTypedUnits } from './fault-units.ts'
+
+/**
+ * Describes a fault of a request with its place in the command line, such as `--ram-mb: must be at least 16m (16 MiB)`. Only values of flags
+ * have units. A pure function.
+ */
+export function faultLine({ pointer, detail }: RequestFault, command: CommandShape, given: VerbFlags): string {
+  const place = placeOf(pointer, command, given)
+  const isFlag = place.startsWith('--') && !place.startsWith('--query')
+  return `${place}: ${isFlag ? withTypedUnits(pointer.slice(pointer.lastIndexOf('/') + 1), detail) : detail}`
+}
+
+/** The fields of a command that name the places of faults. */
+type CommandShape = Pick<Verb, 'args' | 'flags' | 'fills'>
 
 /**
  * Returns the flag or argument that gave a faulty value of a request, such as `--ram-mb` for `/config/ram_mb`. Otherwise returns the field
  * of `--data`. If `given` has `--data` and no flag for the field, the field belongs to `--data`. A pure function.
  */
-export function placeOf(
-  pointer: string,
-  { args, flags, fills = {} }: Pick<Verb, 'args' | 'flags' | 'fills'>,
-  given: VerbFlags = {},
-): string {
+export function placeOf(pointer: string, { args, flags, fills = {} }: CommandShape, given: VerbFlags = {}): string {
   const path = pointer.split('/').slice(1).map(unescaped)
   const part = path.length > 1 && PARTS.has(path[0] ?? '') ? path.shift() : null
-  const known = new Map(flags.map(([flag]) => [/--([a-z-]+)/.exec(flag)?.[1] ?? '', flag]))
+  const known = new Map(
+    flags.flatMap(([flag]) => (flag.match(/--[a-z-]+/g) ?? []).map((name) => [name.slice(2), flag] as const)),
+  )
   for (const [i, field] of path.entries()) {
     const name = [field.replaceAll('_', '-'), FLAGS[field] ?? ''].find(
       (each) => known.has(each) && isGiven(each, given),

@@ -49,8 +49,14 @@ export function cellText(key: string, value: unknown): string {
   if (value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0))
     return '-'
   if (Array.isArray(value)) return value.map((each) => cellText('', each)).join(key === 'command' ? ' ' : ', ')
-  if (typeof value === 'number' && key.endsWith('bytes')) return formatBytes(value)
+  if (typeof value === 'number') return key.endsWith('bytes') ? formatBytes(value) : numberText(value)
   return visibleText(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Formats a number with three significant digits, and all digits before the point. A pure function. */
+export function numberText(value: number): string {
+  if (Number.isInteger(value)) return String(value)
+  return String(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)))
 }
 
 /** Returns whether a value has nested fields to print line by line. */

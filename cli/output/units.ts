@@ -19,14 +19,15 @@ function textOf(field: string, value: number): unknown {
   return words.at(-1) === 'seconds' ? timeText(value) : value
 }
 
-function timeText(seconds: number): string {
+/** Formats a time, such as `1h 30m`, without the units after the first `parts`. A pure function. */
+export function timeText(seconds: number, parts: number = TIMES.length): string {
   let left = seconds
-  const parts = TIMES.flatMap(([unit, name]) => {
+  const all = TIMES.flatMap(([unit, name]) => {
     const whole = name === 's' ? left : Math.floor(left / unit)
     left -= whole * unit
     return whole === 0 ? [] : [`${whole}${name}`]
   })
-  return parts.length === 0 ? '0s' : parts.join(' ')
+  return all.length === 0 ? '0s' : all.slice(0, parts).join(' ')
 }
 
 const SIZES: Readonly<Record<string, number | undefined>> = { bytes: 1, mb: 1024 ** 2, gb: 1024 ** 3 }

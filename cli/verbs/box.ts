@@ -97,7 +97,7 @@ const wait: Verb = {
     if (status === undefined) throw new UsageError(`[status]: must be one of ${STATUSES.join(', ')}, not "${word}".`)
     const { timeout } = flags
     const seconds = timeout === undefined ? Number.POSITIVE_INFINITY : quantityOf('seconds', 'timeout', timeout)
-    if (!(seconds > 0)) throw new UsageError('--timeout: must be greater than 0.')
+    if (!(seconds > 0)) throw new UsageError('--timeout: must be a time greater than 0, such as 90s or 5m.')
     tell(`Waiting until ${name} is ${status}`)
     const signal = Number.isFinite(seconds) ? AbortSignal.timeout(timerMs(seconds)) : undefined
     try {

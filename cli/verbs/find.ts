@@ -34,5 +34,5 @@ const SOURCES: readonly (readonly [words: string, load: () => Promise<readonly V
   ['console-url', async () => (await import('./console-url.ts')).CONSOLE_URL_VERBS],
   ['ticket', async () => (await import('./tickets.ts')).TICKET_VERBS],
   ['projects', async () => (await import('./projects.ts')).PROJECT_VERBS],
-  ['api health', async () => (await import('./more.ts')).MORE_VERBS],
+  ['api health openapi', async () => (await import('./more.ts')).MORE_VERBS],
 ]

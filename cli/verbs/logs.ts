@@ -9,7 +9,7 @@ import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 const logs: Verb = {
   words: 'logs',
-  args: '<box> <service|command>',
+  args: '<box> [service|command]',
   flags: [
     ['-f, --follow', 'keep printing new output across restarts (for a command, until it exits)'],
     ['-n, --tail <lines>', 'start this many lines before the end, within the last 1 MiB'],
@@ -17,17 +17,18 @@ const logs: Verb = {
   ],
   summary: 'Print the kept output of a service or a command',
   details:
-    'Name a command by its id from boxyard ps. -o json prints one object per line, each with a piece of the output.',
+    'Name a command by its id from boxyard ps. Without a name, logs lists the services of the box. -o json prints one object per line, each with a piece of the output.',
   examples: [
     'boxyard logs web site',
     'boxyard logs web site -f --tail 20',
     'boxyard logs web "$(boxyard exec --detach web make)" -f',
   ],
-  operations: ['getServiceLogs', 'getExecOutput', 'getExec'],
+  operations: ['getServiceLogs', 'getExecOutput', 'getExec', 'listServices'],
   run: async (context, [name = '', source = ''], flags) => {
     const lines = flags['tail'] === undefined ? null : Number(flags['tail'])
     if (lines !== null && !(Number.isInteger(lines) && lines >= 0))
       throw new UsageError('--tail: must be a number of lines.')
+    if (source === '') throw await whatHasLogs(context, name)
     const options = { name, lines, isFollowed: flags['follow'] === true }
     const pieces = EXEC_ID.test(source)
       ? piecesOfCommand(context, { ...options, exec: source })
@@ -38,6 +39,15 @@ const logs: Verb = {
 
 /** The command that prints logs. */
 export const LOGS_VERBS: readonly Verb[] = [logs]
+
+/** Creates the error for a command line without a service, which lists the services. */
+async function whatHasLogs({ boxyard, project }: VerbContext, name: string): Promise<UsageError> {
+  const services: string[] = []
+  const path = { project: project(), name }
+  for await (const service of boxyard.list('listServices', { path })) services.push(service.name)
+  const told = services.length === 0 ? `${name} has no services` : `Services of ${name}: ${services.join(', ')}`
+  return new UsageError(`Name a service or a command. ${told}. To list its commands: boxyard ps ${name}`)
+}
 
 interface LogOptions {
   name: string

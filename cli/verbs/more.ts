@@ -1,5 +1,6 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
 import { authorizationOf } from '../../sdk/typescript/src/authorization.ts'
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { holdText } from '../../sdk/typescript/src/held-answers.ts'
 import { parseJson, toApiError } from '../../sdk/typescript/src/problems.ts'
 import { followReads, redirectOf } from '../../sdk/typescript/src/redirects.ts'
@@ -7,7 +8,7 @@ import { UsageError } from '../output/failures.ts'
 import { printAnswer } from '../output/printing.ts'
 import { printLine } from '../output/terminal.ts'
 import { escapeJson } from '../output/visible-text.ts'
-import { jsonFrom } from './plain.ts'
+import { anyJsonFrom } from './plain.ts'
 import type { Verb } from './verb.ts'
 
 const api: Verb = {
@@ -28,7 +29,7 @@ const api: Verb = {
         ...authorizationOf(connection.token()),
         ...(typeof data === 'string' ? { 'content-type': 'application/json' } : {}),
       },
-      ...(typeof data === 'string' ? { body: JSON.stringify(jsonFrom(data)) } : {}),
+      ...(typeof data === 'string' ? { body: JSON.stringify(anyJsonFrom(data)) } : {}),
     })
     const response = await followReads(fetch)(request)
     const text = await holdText(response)
@@ -48,7 +49,7 @@ const health: Verb = {
   run: async ({ boxyard, format }) => {
     try {
       const report = await boxyard.call('getHealth', {})
-      await printAnswer(report, format)
+      await printAnswer(format === 'table' ? withoutCluster(report) : report, format)
       return report.status === 'ok' ? 0 : 1
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'unexpected_answer') throw error
@@ -58,8 +59,32 @@ const health: Verb = {
   },
 }
 
+const openapi: Verb = {
+  words: 'openapi',
+  args: '',
+  flags: [],
+  summary: 'Print the OpenAPI description of the API, as JSON unless -o selects YAML',
+  examples: ['boxyard openapi > openapi.json', 'boxyard openapi -o yaml'],
+  operations: ['getOpenApi'],
+  run: async ({ boxyard, format }) => {
+    // Programs read it, so a table has no use.
+    await printAnswer(await boxyard.call('getOpenApi', {}), format === 'table' ? 'json' : format)
+  },
+}
+
 /** Other commands. */
-export const MORE_VERBS: readonly Verb[] = [api, health]
+export const MORE_VERBS: readonly Verb[] = [api, health, openapi]
+
+/** Leaves out the fields of a cluster if there is none. A pure function. */
+export function withoutCluster<Report extends HealthReport>({ kubernetes, namespace, ...report }: Report): object {
+  return {
+    ...report,
+    ...(kubernetes === undefined || kubernetes.nodes.length === 0 ? {} : { kubernetes }),
+    ...(namespace ? { namespace } : {}),
+  }
+}
+
+type HealthReport = Pick<AnswerOf<'getHealth'>, 'kubernetes' | 'namespace'>
 
 function isJson({ headers }: Response): boolean {
   return /^application\/([\w.]+\+)?json\b/.test(headers.get('content-type') ?? '')

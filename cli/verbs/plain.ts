@@ -2,19 +2,21 @@ import { readFileSync } from 'node:fs'
 import type { FullAnswer, OperationId } from '../../sdk/typescript/src/calls.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { checkInput } from '../files/local-input.ts'
+import { reportCanceled } from '../output/asking.ts'
 import { UsageError } from '../output/failures.ts'
 import { itemsOf, printAnswer } from '../output/printing.ts'
 import { reportLine } from '../output/terminal.ts'
 import { followOperation, tellIfSlow } from '../output/waiting.ts'
 import { type Brief, briefOf } from './briefs.ts'
-import { finiteNumberOf, isQuantity, quantityOf } from './quantities.ts'
+import { CONFIRMATION, isDeletionMeant, YES_FLAG } from './deletions.ts'
+import { flagOf, isQuantity, NO_SPAN, numberOf, quantityOf, sinceOf } from './quantities.ts'
 import { tagFilterOf } from './tag-filters.ts'
 import type { Verb, VerbContext, VerbFlags } from './verb.ts'
 
 /**
  * A command that is one operation. Its arguments go into the path if that has them, otherwise into the body, or into the query of a GET.
  * Flags are fields of the same. `size_gb:number its size` is `--size-gb`, and `tag=tags:map its tags` is `--tag`, which fills `tags`. `a.b`
- * is field `b` of `a`.
+ * is field `b` of `a`. `every|interval:seconds` is `--interval`, which is also called `--every`.
  */
 export interface PlainVerb {
   words: string
@@ -38,6 +40,10 @@ export interface PlainVerb {
   requiresChange?: boolean
   /** As `ways` of a command. */
   ways?: Verb['ways']
+  /** The operation that reads a resource, if the command deletes it with data that cannot be restored. The command then asks. */
+  deletes?: OperationId
+  /** Advice if an argument is missing. */
+  whenMissing?: string
   /** Advice for people if the list is empty. */
   whenEmpty?: string
   /** Converts the arguments to the operation's input. @throws UsageError */
@@ -48,13 +54,15 @@ export interface PlainVerb {
 
 /** Creates the command of a row. */
 export function plainVerb(row: PlainVerb): Verb {
-  const { words, operation, args = '', fields = [], arrange = (given) => given } = row
+  const { words, operation, args = '', fields = [], deletes, arrange = (given) => given } = row
   const { method, summary } = OPERATIONS[operation]
+  const details = row.details ?? (deletes === undefined ? undefined : CONFIRMATION)
   const names = args.match(/[^<>[\]\s]+/g) ?? []
   const targets = names.map((name) => name.slice(name.indexOf('=') + 1).replace('...', ''))
   const shown = args.replaceAll(/=\.?[a-z_]+/g, '')
-  const flags = fields.map(readField).map(({ flag, kind, meaning }): [string, string] => {
-    return [`--${flag.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`, meaning]
+  const flags = fields.map(readField).map(({ flag, short, kind, meaning }): [string, string] => {
+    const also = short === undefined ? '' : `--${short}, `
+    return [`${also}--${flag.replaceAll('_', '-')}${VALUES[kind] ?? ' <text>'}`, meaning]
   })
   const body: [string, string][] =
     method === 'GET' || method === 'DELETE'
@@ -64,11 +72,17 @@ export function plainVerb(row: PlainVerb): Verb {
     words,
     args: shown,
     fills: Object.fromEntries(shown.split(' ').map((word, i) => [targets[i]?.replace('.', '') ?? '', word])),
-    flags: [...flags, ...body, ['--query <key=value...>', 'more query parameters']],
+    flags: [
+      ...flags,
+      ...body,
+      ...(deletes === undefined ? [] : [YES_FLAG]),
+      ['--query <key=value...>', 'more query parameters'],
+    ],
     summary,
-    ...(row.details === undefined ? {} : { details: row.details }),
+    ...(details === undefined ? {} : { details }),
+    ...(row.whenMissing === undefined ? {} : { whenMissing: row.whenMissing }),
     examples: row.examples ?? [`boxyard ${words} ${shown.replaceAll(/[<>[\]]/g, '')}`.trimEnd()],
-    operations: [operation],
+    operations: deletes === undefined ? [operation] : [operation, deletes],
     ...(row.ways === undefined ? {} : { ways: row.ways }),
     run: async (context, typed, options) => {
       if (row.requiresChange === true) requireChange(words, options)
@@ -82,6 +96,11 @@ export function plainVerb(row: PlainVerb): Verb {
         ...(row.selectsProject === true ? { project: options['project'] } : {}),
       })
       Object.assign(input.query, pairsOf(options['query'], '--query'))
+      if (deletes !== undefined) {
+        const { path, query } = input
+        const deletion = { get: deletes, input: { path, query }, args: shown, given }
+        if (!(await isDeletionMeant(context, deletion, options))) return reportCanceled()
+      }
       const answer = await callAndPrint(context, operation, {
         ...row,
         input: { ...input, ...bodyOf(operation, input, options) },
@@ -128,13 +147,20 @@ function bodyOf(operation: OperationId, { fields }: LooseCall, flags: VerbFlags)
   return isBare && BARE.has(operation) ? {} : { body: { ...given, ...fields } }
 }
 
-/** Reads `-d`: JSON, `@FILE`, or `-` for stdin. @throws UsageError */
+/** Reads `-d`, the fields of a request: a JSON object, `@FILE`, or `-` for stdin. @throws UsageError */
 export function jsonFrom(text: string): Record<string, unknown> {
+  const value = anyJsonFrom(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new UsageError('--data: must be a JSON object.')
+}
+
+/** Reads any JSON in the same forms. @throws UsageError */
+export function anyJsonFrom(text: string): unknown {
   const path = text.startsWith('@') ? text.slice(1) : null
   if (path !== null) checkInput(path)
   const content = text === '-' ? readFileSync(0, 'utf8') : path === null ? text : readFileSync(path, 'utf8')
   try {
-    return JSON.parse(content, finiteOnly) as Record<string, unknown>
+    return JSON.parse(content, finiteOnly)
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError('--data: must be JSON.')
   }
@@ -202,17 +228,19 @@ interface Page {
 interface Field {
   /** Spelled like the flag. */
   flag: string
+  /** Another name of the flag. */
+  short: string | undefined
   /** The field that it fills. */
   name: string
   kind: string
   meaning: string
 }
 
-/** Parses `flag=name:kind meaning`. Everything but the name is optional. */
+/** Parses `short|flag=name:kind meaning`. Everything but the flag is optional. */
 function readField(field: string): Field {
-  const [, flag = '', name = flag, kind = 'text', meaning = ''] =
-    /^([a-z_]+)(?:=([a-z_.]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []
-  return { flag, name, kind, meaning }
+  const [, short, flag = '', name = flag, kind = 'text', meaning = ''] =
+    /^(?:([a-z]+)\|)?([a-z_]+)(?:=([a-z_.]+))?(?::([a-z]+))?(?: (.*))?$/s.exec(field) ?? []
+  return { flag, short, name, kind, meaning }
 }
 
 /** Reads typed fields from flags. @throws UsageError */
@@ -238,24 +266,6 @@ function readValue(kind: string, flag: string, value: unknown): unknown {
   return isQuantity(kind) ? quantityOf(kind, flag, value) : value
 }
 
-/** Reads a time, which can be a distance from now, such as `10m`. */
-function sinceOf(flag: string, value: unknown): unknown {
-  if (typeof value !== 'string' || !/^\d[\d.]*[a-z]/.test(value) || value.includes('T')) return value
-  const now = performance.timeOrigin + performance.now()
-  return new Date(Math.max(0, now - quantityOf('seconds', flag, value) * 1000)).toISOString()
-}
-
-/** Reads the number of a flag. `orElse` names other words that it accepts. @throws UsageError */
-function numberOf(flag: string, value: unknown, orElse = ''): number {
-  const number = finiteNumberOf(String(value))
-  if (number === null) throw new UsageError(`${flagOf(flag)}: must be a number${orElse}, not "${String(value)}".`)
-  return number
-}
-
-function flagOf(name: string): string {
-  return `--${name.replaceAll('_', '-')}`
-}
-
 /** Reads the `KEY=VALUE` pairs of a flag, such as `--env`. @throws UsageError */
 export function pairsOf(value: unknown, flag: string): Record<string, string> {
   const pairs = Array.isArray(value) ? (value as string[]) : []
@@ -268,8 +278,6 @@ export function pairsOf(value: unknown, flag: string): Record<string, string> {
   )
 }
 
-/** The words of a time without an end. */
-const NO_SPAN: ReadonlySet<unknown> = new Set(['never', 'forever'])
 /** Flags of every command, which change nothing. */
 const GLOBAL: ReadonlySet<string> = new Set(['context', 'project', 'output', 'version'])
 const VALUES: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
 import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { printAnswer } from '../output/printing.ts'
+import { numberText } from '../output/records.ts'
 import type { Verb } from './verb.ts'
 
 const list: Verb = {
@@ -36,7 +37,7 @@ export function projectRow(
   current: string | null | undefined,
 ): Record<string, string | number> {
   const of = (name: 'boxes' | 'cpus' | 'ram_mb' | 'storage_gb'): string =>
-    [Math.round(used[name] * 1000) / 1000, ...(allowed[name] === null ? [] : [allowed[name]])].join('/')
+    [used[name], ...(allowed[name] === null ? [] : [allowed[name]])].map(numberText).join('/')
   return {
     name: project,
     boxes: of('boxes'),

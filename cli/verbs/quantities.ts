@@ -5,7 +5,7 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
   const { units, unit, precision, examples } = KINDS[kind]
   const text = String(value).trim().toLowerCase()
   const bare = finiteNumberOf(text)
-  if (bare !== null) return bare
+  if (bare !== null && bare >= 0) return bare
   const parts = [...text.matchAll(PART)]
   const known = parts.map(
     ([, number, name = '']) => Number(number) * (Object.hasOwn(units, name) ? (units[name] ?? 0) : Number.NaN),
@@ -20,6 +20,25 @@ export function quantityOf(kind: QuantityKind, flag: string, value: unknown): nu
     return quantity
   }
   throw new UsageError(`${name}: must be ${examples}, not "${String(value)}".`)
+}
+
+/** Reads a time, which can be a distance from now, such as `10m`. */
+export function sinceOf(flag: string, value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\d[\d.]*[a-z]/.test(value) || value.includes('T')) return value
+  const now = performance.timeOrigin + performance.now()
+  return new Date(Math.max(0, now - quantityOf('seconds', flag, value) * 1000)).toISOString()
+}
+
+/** Reads the number of a flag. `orElse` names other words that it accepts. @throws UsageError */
+export function numberOf(flag: string, value: unknown, orElse = ''): number {
+  const number = finiteNumberOf(String(value))
+  if (number === null) throw new UsageError(`${flagOf(flag)}: must be a number${orElse}, not "${String(value)}".`)
+  return number
+}
+
+/** Returns the flag of a field. */
+export function flagOf(name: string): string {
+  return `--${name.replaceAll('_', '-')}`
 }
 
 /**
@@ -37,6 +56,8 @@ export function timerMs(seconds: number): number {
   return Math.ceil(Math.min(seconds, LONGEST_TIMER_SECONDS) * 1000)
 }
 
+/** The words of a time without an end. */
+export const NO_SPAN: ReadonlySet<unknown> = new Set(['never', 'forever'])
 const LONGEST_TIMER_SECONDS = 2_147_483
 
 export type QuantityKind = keyof typeof KINDS

@@ -30,6 +30,12 @@ export function remarkKept(list: 'listBoxSnapshots' | 'listVolumeSnapshots', res
   }
 }
 
+/** Puts a new token before its other fields. A pure function. */
+export function tokenFirst(answer: unknown): unknown {
+  const { token, ...record } = answer as AnswerOf<'createToken'>
+  return { token, ...record }
+}
+
 /** Returns the id of the token with this id, or with this name and not revoked. @throws UsageError unless exactly one matches */
 export async function tokenId({ boxyard }: Pick<VerbContext, 'boxyard'>, token: string): Promise<string> {
   if (TOKEN_ID.test(token)) return token

@@ -1,5 +1,5 @@
 import { ApiError } from '../../sdk/typescript/src/api-error.ts'
-import { askYes, canAsk } from '../output/asking.ts'
+import { askYes, canAsk, reportCanceled } from '../output/asking.ts'
 import { reportFailure, UsageError } from '../output/failures.ts'
 import { reportLine } from '../output/terminal.ts'
 import { tellIfSlow } from '../output/waiting.ts'
@@ -25,10 +25,7 @@ where stdin or stderr is not a terminal.`,
     const names = tags === null ? given : await namesWith(context, tags)
     if (names.length === 0) context.tell('No box has these tags.')
     const isSure = flags['yes'] === true || flags['force'] === true || !canAsk()
-    if (!isSure && !(await isMeant(context, names, tags !== null))) {
-      reportLine('Canceled. Nothing was deleted.')
-      return 1
-    }
+    if (!isSure && !(await isMeant(context, names, tags !== null))) return reportCanceled()
     return deleteAll(context, names, flags['force'] === true)
   },
 }

@@ -1,7 +1,8 @@
 import { withUnits } from '../output/units.ts'
 import { BOX_BRIEF, LEASE_BRIEF, SERVICE_BRIEF, URL_BRIEF } from './briefs.ts'
+import { SERVICE_COLUMNS, serviceRows } from './list-rows.ts'
 import type { PlainVerb } from './plain.ts'
-import { remarkKept, remarkPublic, tokenId } from './remarks.ts'
+import { remarkKept, remarkPublic, tokenFirst, tokenId } from './remarks.ts'
 import { PREFIX, SNAPSHOT_COLUMNS, VOLUME_ROWS } from './volume-table.ts'
 
 const SNAPSHOT = 'snapshot read it from this snapshot of the box'
@@ -57,7 +58,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     whenEmpty: 'No snapshots yet. To create one: boxyard snapshot create BOX [NAME]',
   },
   { words: 'snapshot info', operation: 'getBoxSnapshot', args: '<box=name> <snapshot>' },
-  { words: 'snapshot rm', operation: 'deleteBoxSnapshot', args: '<box=name> <snapshot>' },
+  { words: 'snapshot rm', operation: 'deleteBoxSnapshot', args: '<box=name> <snapshot>', deletes: 'getBoxSnapshot' },
   {
     words: 'snapshot restore',
     operation: 'restoreBox',
@@ -72,6 +73,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     words: 'ps',
     operation: 'listExecs',
     args: '<box=name>',
+    whenMissing: 'ps lists the commands of one box. To list boxes: boxyard ls',
     fields: ['status only this status: running, exited, killed, timed_out, out_of_memory or lost'],
     columns: ['id', 'status', 'exit_code', 'started_at', 'command'],
   },
@@ -129,12 +131,14 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
   // Bases.
   { words: 'base shared', operation: 'listSharedBases', fields: [PREFIX] },
   { words: 'base info', operation: 'getBase', args: '<base>' },
-  { words: 'base rm', operation: 'deleteBase', args: '<base>' },
+  { words: 'base rm', operation: 'deleteBase', args: '<base>', deletes: 'getBase' },
   // Services.
   {
     words: 'service ls',
     operation: 'listServices',
     args: '<box=name>',
+    columns: SERVICE_COLUMNS,
+    forPeople: serviceRows,
     whenEmpty: 'No services yet. To create one: boxyard service put BOX NAME COMMAND',
   },
   { words: 'service info', operation: 'getService', args: '<box=name> <service>' },
@@ -154,7 +158,7 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     args: '<box=name> <service>',
     fields: ['domains:list domains to remove (default: all)'],
   },
-  { words: 'discard', operation: 'discardService', args: '<box=name> <service>' },
+  { words: 'discard', operation: 'discardService', args: '<box=name> <service>', brief: SERVICE_BRIEF },
   // Access and the service as a whole.
   {
     words: 'token create',
@@ -163,9 +167,11 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
     fields: [
       'projects:list projects it gives access to',
       'permissions:list any of read, write, exec, ports and admin',
-      'expires_in_seconds:seconds time until it expires, such as 12h or 30d',
+      'expires|expires_in_seconds:seconds time until it expires, such as 12h or 7d, at most as long as your own token',
     ],
-    examples: ['boxyard token create ci --projects demo --permissions read,exec --expires-in-seconds 30d'],
+    examples: ['boxyard token create ci --projects demo --permissions read,exec --expires 7d'],
+    forPeople: tokenFirst,
+    remark: (_answer, _given, { format }) => (format === 'table' ? 'keep the token now. It is shown only once' : null),
   },
   {
     words: 'token ls',
@@ -221,7 +227,6 @@ export const PLAIN_VERBS: readonly PlainVerb[] = [
       'Sizes use powers of 1024, such as 1.5 MiB, and times look like 90d. In -o json, the name of each field ends with its unit.',
     forPeople: withUnits,
   },
-  { words: 'openapi', operation: 'getOpenApi' },
   { words: 'problems', operation: 'listProblems' },
   { words: 'problem', operation: 'getProblem', args: '<code>' },
 ]

@@ -18,7 +18,7 @@ const top: Verb = {
   operations: ['listBoxes', 'getBoxMetrics'],
   run: async ({ boxyard, project, format }, names, flags) => {
     const seconds = quantityOf('seconds', 'every', flags['every'] ?? 2)
-    if (!(seconds > 0)) throw new UsageError('--every: must be greater than 0.')
+    if (!(seconds > 0)) throw new UsageError('--every: must be a time greater than 0, such as 5s.')
     const isLive = format === 'table' && process.stdout.isTTY
     let before = await readAll(boxyard, project(), names)
     for (;;) {

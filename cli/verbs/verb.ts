@@ -29,6 +29,8 @@ export interface Verb {
   flags: readonly (readonly [flag: string, meaning: string])[]
   /** A line. */
   summary: string
+  /** Advice if an argument is missing. */
+  whenMissing?: string
   /** Help text beyond the summary. */
   details?: string
   examples: readonly string[]

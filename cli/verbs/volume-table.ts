@@ -1,4 +1,5 @@
 import { MOUNT_BRIEF, VOLUME_BRIEF } from './briefs.ts'
+import { VOLUME_COLUMNS, volumeRows } from './list-rows.ts'
 import type { PlainVerb } from './plain.ts'
 import { hidingRemark, remarkKept } from './remarks.ts'
 
@@ -34,10 +35,12 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     words: 'volume ls',
     operation: 'listVolumes',
     fields: [PREFIX, 'tag:tags only volumes with these tags, KEY or KEY=VALUE'],
+    columns: VOLUME_COLUMNS,
+    forPeople: volumeRows,
     whenEmpty: 'No volumes yet. To create one: boxyard volume create NAME',
   },
   { words: 'volume info', operation: 'getVolume', args: '<volume=name>' },
-  { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>' },
+  { words: 'volume rm', operation: 'deleteVolume', args: '<volume=name>', deletes: 'getVolume' },
   {
     words: 'volume attach',
     operation: 'attachVolume',
@@ -62,7 +65,12 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     whenEmpty: 'No snapshots yet. To create one: boxyard volume snapshot create VOLUME [NAME]',
   },
   { words: 'volume snapshot info', operation: 'getVolumeSnapshot', args: '<volume=name> <snapshot>' },
-  { words: 'volume snapshot rm', operation: 'deleteVolumeSnapshot', args: '<volume=name> <snapshot>' },
+  {
+    words: 'volume snapshot rm',
+    operation: 'deleteVolumeSnapshot',
+    args: '<volume=name> <snapshot>',
+    deletes: 'getVolumeSnapshot',
+  },
   {
     words: 'volume snapshot restore',
     operation: 'restoreVolume',
@@ -85,7 +93,7 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     whenEmpty: 'No backups yet. To create one: boxyard backup create VOLUME',
   },
   { words: 'backup info', operation: 'getBackup', args: '<volume=name> <backup>' },
-  { words: 'backup rm', operation: 'deleteBackup', args: '<volume=name> <backup>' },
+  { words: 'backup rm', operation: 'deleteBackup', args: '<volume=name> <backup>', deletes: 'getBackup' },
   {
     words: 'backup restore',
     operation: 'restoreBackup',
@@ -98,13 +106,13 @@ export const VOLUME_ROWS: readonly PlainVerb[] = [
     operation: 'updateBackupSchedule',
     args: '<volume=name>',
     fields: [
-      'interval_seconds:span time between two backups, such as 12h, or never (ends the schedule)',
+      'interval|interval_seconds:span time between two backups, such as 12h, or never (ends the schedule)',
       'keep_count:count number of backups to keep, or all',
       'keep_seconds:span time to keep a backup, such as 30d, or forever',
     ],
     examples: [
-      'boxyard backup schedule db --interval-seconds 12h --keep-count 14',
-      'boxyard backup schedule db --interval-seconds never',
+      'boxyard backup schedule db --interval 12h --keep-count 14',
+      'boxyard backup schedule db --interval never',
     ],
   },
 ]

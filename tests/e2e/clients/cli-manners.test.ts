@@ -62,7 +62,7 @@ describe('a refusal names what was typed', () => {
   test.each<[string[], string]>([
     [
       ['create', 'x', '--ram-mb', '5', '--cpus', '0.001'],
-      '--cpus: must be at least 0.05\n  --ram-mb: must be at least 16\n',
+      '--cpus: must be at least 0.05\n  --ram-mb: must be at least 16m (16 MiB)\n',
     ],
     [['create', 'x', '--cpus', '1000'], `--cpus: must be at most ${cpus().length}, the CPUs of this host\n`],
     [['create', 'X'], '<box>: must be 1–63 characters of a–z'],
@@ -80,11 +80,11 @@ describe('a refusal names what was typed', () => {
     [['volume', 'create', 'v', '--size-gb', '0'], '--size-gb: must be greater than 0\n'],
     [['volume', 'create', 'v', '--size-gb', 'x'], '--size-gb: must be a size such as 512m or 20g, '],
     [['create', 'x', '--ram-mb', '1q'], '--ram-mb: must be a size such as 512m or 2g, or a number of MiB, not "1q".\n'],
-    [['update', 'web', '--idle-stop', '0'], '--idle-stop: must be at least 1\n'],
+    [['update', 'web', '--idle-stop', '0'], '--idle-stop: must be at least 1s\n'],
     [['update', 'web', '--auth', 'all'], '--auth: must be token or public\n'],
     [['volume', 'create', 'v', '--tag', 'a b=c'], '--tag a b: keys are'],
     [['signal', 'web', 'exe_01m7yv0c5h8t2n4q6s8v0x2z4b', 'NO'], '<signal>: must be SIGHUP, '],
-    [['exec', '--timeout', '0', '--detach', 'web', 'true'], '--timeout: must be at least 0.001\n'],
+    [['exec', '--timeout', '0', '--detach', 'web', 'true'], '--timeout: must be at least 1ms (0.001 seconds)\n'],
     [['exec', '--timeout', 'x', 'web', 'true'], '--timeout: must be a time such as 90s, '],
     [token, '--projects: is required\n  --permissions: is required\n'],
     [

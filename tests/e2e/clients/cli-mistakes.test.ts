@@ -175,3 +175,97 @@ describe('an error says what to type instead', () => {
     expect((await cli.run(['context', 'ls', '-o', 'name'], place)).stdout).toBe('')
   })
 })
+
+describe('a life of a token', () => {
+  const token = (...flags: string[]) =>
+    cli.run(['token', 'create', 'ci', '--projects', 'demo', '--permissions', 'read', ...flags])
+
+  test('is that of the examples, by either name of its flag', async () => {
+    const { stdout } = await cli.run(['token', 'create', '--help'])
+    const [, example = ''] = /Examples:\n +boxyard (.*)/.exec(stdout) ?? []
+    expect(await cli.run(example.split(' '))).toMatchObject({ code: 0 })
+    for (const flag of ['--expires', '--expires-in-seconds']) expect(await token(flag, '7d')).toMatchObject({ code: 0 })
+  })
+
+  test('comes with a token that is shown first, and only once', async () => {
+    const { stdout, stderr } = await token('--expires', '1h')
+    expect([stdout, stderr]).toEqual([
+      expect.stringMatching(/^token +eyJ/),
+      'boxyard: keep the token now. It is shown only once\n',
+    ])
+    expect(await token('-o', 'json')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('that is too long names the flag, the limit as people type it, and the way to a longer one', async () => {
+    const { code, stderr } = await token('--expires', '90d')
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^boxyard: --expires-in-seconds: at most (29d 23h|30d) \(\d+ seconds\), because the token that you use expires on /,
+      ),
+    ])
+    expect(stderr).toMatch(/run boxyard admin token .* on the host, or npm run token/)
+  })
+})
+
+test.each([
+  ['create x -m 2g', "unknown option '-m'\n(Did you mean --ram-mb?)\n"],
+  ['create x --memory=2g', "unknown option '--memory=2g'\n(Did you mean --ram-mb?)\n"],
+  ['create -e A=1 x', "unknown option '-e'\n(Did you mean --env?)\n"],
+  ['create --rm x', "unknown option '--rm'\n(A box stays until boxyard rm BOX."],
+  ['create -p 8080:80 x', '-p selects the project, and "8080:80" is none. For a port: --port PORT'],
+  ['ps', "missing required argument 'box'\n(ps lists the commands of one box. To list boxes: boxyard ls)\n"],
+  ['pull debian', 'There is no command "pull". Did you mean base create'],
+  ['rename web other', 'There is no command "rename". Did you mean fork'],
+  ['service discard web site', 'There is no command "service discard". Did you mean discard?\n'],
+  ['resumme', "unknown command 'resumme'\n(Did you mean resume?)\n"],
+  ['xyz', "unknown command 'xyz'\n(boxyard --help lists all commands)\n"],
+  ['logs web', 'Name a service or a command. Services of web: kept. To list its commands: boxyard ps web\n'],
+  ['lease web --seconds 30d', '--seconds: must be at most 7d (604800 seconds)\n'],
+  [
+    'exec --timeout -1 web true',
+    '--timeout: must be a time such as 90s, 12h or 30d, or a number of seconds, not "-1".\n',
+  ],
+  ['exec --timeout 30d web true', '--timeout: must be from 1ms (0.001 seconds) to 24d 20h (2147483 seconds)\n'],
+  ['create x --ram-mb 1m', '--ram-mb: must be at least 16m (16 MiB)\n'],
+  ...['create x', 'fork web x', 'update web', 'service put DATA web x true', 'stop web', 'volume create x'].flatMap(
+    (line) =>
+      ['[]', '5', '"x"', 'null'].map(
+        (data) =>
+          [
+            line.includes('DATA') ? line.replace('DATA', `-d ${data}`) : `${line} -d ${data}`,
+            '--data: must be a JSON object.\n',
+          ] as const,
+      ),
+  ),
+] as const)('%s is refused with the way out', async (line, words) => {
+  // Flags stand before the box, for commands that take all that follows.
+  const { code, stdout, stderr } = await cli.run(line.split(' '))
+  expect([[1, 2].includes(code ?? 0), stdout, stderr.slice(0, `boxyard: ${words}`.length)]).toEqual([
+    ...[true, '', `boxyard: ${words}`],
+  ])
+})
+
+test('api sends any JSON, and openapi prints JSON unless YAML is asked for', async () => {
+  const sent = await cli.run(['api', 'POST', '/v1/projects/{project}/boxes', '-d', '[]'])
+  expect([sent.code, sent.stderr]).toEqual([1, expect.not.stringContaining('--data')])
+  expect(JSON.parse((await cli.run(['openapi'])).stdout)).toHaveProperty('openapi')
+  expect((await cli.run(['openapi', '-o', 'yaml'])).stdout).toMatch(/^openapi: /)
+})
+
+test('tables name where a volume is attached, and the port and URL of a service', async () => {
+  const rows = async (line: string): Promise<string> => (await cli.run(line.split(' '))).stdout
+  await rows('create shown')
+  await rows('volume create disk')
+  await rows('volume attach disk shown /srv/disk --read-only')
+  expect(await rows('volume ls')).toMatch(/ATTACHED .*\ndisk .* shown:\/srv\/disk:ro /)
+  await rows('service put --port 3000 shown site sleep 600')
+  const [head, row] = (await rows('service ls shown')).split('\n')
+  expect([head, row]).toEqual([
+    expect.stringMatching(/^NAME +STATE +PORT +URL +PREVIEW$/),
+    expect.stringMatching(/^site +\w+ +3000 +http\S+ +-$/),
+  ])
+  await rows('deploy shown site sleep 700')
+  expect(await rows('discard shown site')).toMatch(/^name +site\nstate +\w+\n/)
+  expect(await rows('health')).not.toMatch(/kubernetes|namespace/)
+})

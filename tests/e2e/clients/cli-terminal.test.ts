@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { useCommandLine } from '../../helpers/clients/command-line.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
@@ -108,4 +109,35 @@ test('who interrupts a wait is told that it goes on', async () => {
   expect((await cli.run(['wait', 'slow'])).code).toBe(0)
   const { body } = await cli.client.get('/v1/projects/demo/boxes/slow')
   expect(body).toMatchObject({ port: 3000, url_settings: { auth: 'public' }, config: { cpus: 1 } })
+})
+
+describe('data that cannot be restored', () => {
+  beforeAll(async () => {
+    for (const line of ['volume create db', 'volume snapshot create db a', 'snapshot create web good'])
+      expect(await cli.run(line.split(' '))).toMatchObject({ code: 0 })
+    expect(await cli.run(['base', 'create', 'tools', '--box', 'web'])).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    ['snapshot rm web good', 'Delete snapshot good of web?'],
+    ['volume snapshot rm db a', 'Delete snapshot a of db?'],
+    ['volume delete db', 'Delete volume db?'],
+    ['base rm tools', 'Delete base tools?'],
+  ])('%s asks on a terminal, and not with -y', async (line, question) => {
+    const removing = cli.startInTerminal(line.split(' '))
+    await removing.until(/\[y\/N\] /)
+    removing.type('n\r')
+    expect((await removing.ended).code).toBe(1)
+    const shown = stripVTControlCharacters(removing.shown()).replaceAll('\r', '')
+    expect(shown).toBe(`${question} It cannot be restored. [y/N] n\nCanceled. Nothing was deleted.\n`)
+    const sure = cli.startInTerminal([...line.split(' '), '-y'])
+    expect([(await sure.ended).code, sure.shown()]).toEqual([0, ''])
+    const gone = cli.startInTerminal(line.split(' '))
+    expect([(await gone.ended).code, gone.shown()]).toEqual([1, expect.stringMatching(/^boxyard: (?!.*y\/N)/)])
+  })
+
+  test('is deleted without a question in a script', async () => {
+    await cli.run(['volume', 'create', 'db'])
+    expect(await cli.run(['volume', 'rm', 'db'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
 })

@@ -8,7 +8,9 @@ import { escapeYaml, visibleJson, visibleLine, visibleText } from '../../../cli/
 import { progressLine } from '../../../cli/output/waiting.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { findVerbs } from '../../../cli/verbs/find.ts'
+import { serviceRows, volumeRows } from '../../../cli/verbs/list-rows.ts'
 import { lastLines } from '../../../cli/verbs/logs.ts'
+import { withoutCluster } from '../../../cli/verbs/more.ts'
 import { resultLine } from '../../../cli/verbs/sync.ts'
 import { historyRow, usageRow } from '../../../cli/verbs/top.ts'
 import { openerOf } from '../../../cli/verbs/urls.ts'
@@ -53,6 +55,36 @@ test('the home of root is that of the user with id 0', () => {
   )
   expect(accountOf('root:x:0:0\n', '0').home).toBe('/root')
   expect(accountOf('', '0').home).toBe('/root')
+})
+
+test('a volume is listed with its boxes, and a service with its port, URL and preview', () => {
+  const attachments = [
+    { box: 'web', path: '/srv', read_only: false },
+    { box: 'ci', path: '/in', read_only: true },
+  ]
+  expect(volumeRows({ volumes: [{ name: 'db', attachments }] })).toMatchObject([
+    { name: 'db', attached: ['web:/srv', 'ci:/in:ro'] },
+  ])
+  const service = { name: 'site', state: 'running', spec: { port: 3000 }, active_url: 'http://web/', id: 'x' }
+  const services = [
+    { ...service, preview: null },
+    { ...service, preview: { state: 'running' } },
+  ]
+  expect(serviceRows({ services })).toEqual(
+    [null, 'running'].map((preview) => ({
+      ...{ name: 'site', state: 'running', port: 3000, url: 'http://web/', preview },
+    })),
+  )
+})
+
+test('health without a cluster has no fields of one', () => {
+  const cluster = { nodes: [], total_pods_capacity: 0, total_pods_running: 0 }
+  const health: object = { status: 'ok', kubernetes: cluster, namespace: '' }
+  expect(withoutCluster(health)).toEqual({ status: 'ok' })
+  const nodes = [{ name: 'one' }] as any
+  expect(withoutCluster({ kubernetes: { ...cluster, nodes }, namespace: 'boxes' })).toMatchObject({
+    namespace: 'boxes',
+  })
 })
 
 test('the last lines of a text are whole', () => {

@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
 import { type Next, whatIsNext } from '../../../cli/completion/candidates.ts'
+import { parseErrorText } from '../../../cli/output/parse-errors.ts'
 import { ALIASES, withoutAliases } from '../../../cli/verbs/aliases.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
+import { FOREIGN_FLAGS, flagAdvice } from '../../../cli/verbs/flags-elsewhere.ts'
 import { GROUPS, groupOf, TOPICS } from '../../../cli/verbs/groups.ts'
-import { wordHere } from '../../../cli/verbs/words-elsewhere.ts'
+import { WORDS_ELSEWHERE, wordHere } from '../../../cli/verbs/words-elsewhere.ts'
 
 const verbs = allVerbs()
 const next = (line: string): Next | null => whatIsNext(line.split(' '), verbs)
@@ -82,6 +84,98 @@ test('a word of another command line leads to verbs, and is none itself', () => 
   for (const word of Object.keys(ALIASES)) expect([word, wordHere(word)]).toEqual([word, null])
 })
 
+describe('a flag of another command line', () => {
+  const adviceOn = (line: string): string | null => {
+    const at = line.indexOf(' -')
+    return flagAdvice(line.slice(at + 1), verbs.find(({ words }) => words === line.slice(0, at)) ?? null)
+  }
+
+  test.each([
+    ['create --memory', '--ram-mb'],
+    ['create -m', '--ram-mb'],
+    ['create --memory=2g', '--ram-mb'],
+    ['update --ram', '--ram-mb'],
+    ['create --disk', '--storage-gb'],
+    ['volume create --disk-size', '--size-gb'],
+    ['create --cpu', '--cpus'],
+    ['create -v', '--mount VOLUME:PATH'],
+    ['create --volume', '--mount VOLUME:PATH'],
+    ['create -e', '--env'],
+    ['create --publish', '--port'],
+    ['create --label', '--tag'],
+    ['create --image', '--base'],
+    ['exec --workdir', '--cwd'],
+    ['ls --namespace', '--project'],
+    ['ls --all-namespaces', '--all'],
+    ['ls --format', '--output'],
+    ['volume rm --force', '--yes'],
+    ['token create --ttl', '--expires'],
+    ['lease --duration', '--seconds'],
+    ['backup schedule --every', '--interval'],
+    ['top --interval', '--every'],
+  ])('%s leads to %s', (line, flag) => {
+    expect(adviceOn(line)).toBe(`Did you mean ${flag}?`)
+  })
+
+  test.each([
+    ['create --name', '<box>'],
+    ['snapshot create --name', '[snapshot]'],
+    ['service put --name', '<service>'],
+    ['token create --name', '<token>'],
+  ])('%s is the argument %s', (line, argument) => {
+    expect(adviceOn(line)).toBe(`Give it as the argument ${argument}, without a flag.`)
+  })
+
+  test('says how else, or nothing', () => {
+    expect(adviceOn('create --rm')).toContain('boxyard rm BOX')
+    expect(adviceOn('exec --memory')).toContain('boxyard update BOX')
+    expect([adviceOn('ls --nosuch'), adviceOn('ls --toString')]).toEqual([null, null])
+  })
+
+  test('leads to flags and arguments that exist', () => {
+    const flags = verbs.flatMap((verb) => verb.flags.flatMap(([flag]) => flag.match(/--[a-z-]+/g) ?? []))
+    const known = new Set([
+      ...flags,
+      ...verbs.flatMap(({ args }) => args.split(' ')),
+      '--project',
+      '--output',
+      '--context',
+    ])
+    const here = FOREIGN_FLAGS.flatMap(([, ...ways]) => ways.filter((way) => !way.startsWith(': ')))
+    expect(here.filter((way) => !known.has(way.split(' ')[0] ?? ''))).toEqual([])
+  })
+})
+
+describe('a word that is mistyped', () => {
+  const guessed = (typed: string, guess: string): string =>
+    parseErrorText(`error: unknown command '${typed}'\n(Did you mean ${guess}?)\n`, null)
+
+  test('leads to those that are close, and no others', () => {
+    expect(guessed('crate', 'create')).toBe("boxyard: unknown command 'crate'\n(Did you mean create?)")
+    expect(guessed('ecxe', 'one of cp, exec')).toBe("boxyard: unknown command 'ecxe'")
+    expect(guessed('lss', 'one of ls, lease')).toBe("boxyard: unknown command 'lss'\n(Did you mean ls?)")
+    for (const [typed, guess] of [
+      ['pull', 'url'],
+      ['rename', 'resume'],
+      ['connect', 'context'],
+    ] as const)
+      expect(guessed(typed, guess)).toBe(`boxyard: unknown command '${typed}'`)
+  })
+
+  test('or is known from elsewhere', () => {
+    const known = 'clone terminal env df pull build images kill rename connect'.split(' ')
+    expect(known.filter((word) => wordHere(word) === null)).toEqual([])
+    expect(wordHere('clone')).toBe('fork')
+  })
+
+  test('and those that lead on lead to commands', () => {
+    const firsts = new Set([...verbs.map(({ words }) => words.split(' ')[0] ?? ''), ...WORDS_IN_BOX])
+    for (const here of Object.values(WORDS_ELSEWHERE))
+      for (const way of here.replace(/ \(.*\)$/, '').split(/, (?:or |then )?| or /))
+        expect([here, firsts.has(way.replace(/^then /, '').split(' ')[0] ?? '')]).toEqual([here, true])
+  })
+})
+
 describe('an alias', () => {
   test.each([
     ['start web', 'resume web'],
@@ -139,3 +233,6 @@ describe('an alias', () => {
       expect(words.some((each) => `${each} `.startsWith(`${alias} `))).toBe(true)
   })
 })
+
+/** Programs that are not commands of ours. */
+const WORDS_IN_BOX = ['sftp']

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { placeOf } from '../../../cli/output/fault-places.ts'
+import { faultLine, placeOf } from '../../../cli/output/fault-places.ts'
 import { mountsOf } from '../../../cli/verbs/box-settings.ts'
 import { briefOf, URL_BRIEF } from '../../../cli/verbs/briefs.ts'
-import { fieldsFrom, jsonFrom, pairsOf } from '../../../cli/verbs/plain.ts'
+import { anyJsonFrom, fieldsFrom, jsonFrom, pairsOf } from '../../../cli/verbs/plain.ts'
 import { type QuantityKind, quantityOf, timerMs } from '../../../cli/verbs/quantities.ts'
 import { notInForce } from '../../../cli/verbs/services.ts'
 
@@ -39,6 +39,8 @@ test.each<[QuantityKind, string]>([
   ['seconds', '5g'],
   ['seconds', '1h30'],
   ['seconds', '-5m'],
+  ['seconds', '-1'],
+  ['gib', '-0.5'],
   ['seconds', '1y'],
   ['mib', '2h'],
   ['mib', 'g'],
@@ -105,6 +107,40 @@ test('a number of --data is one that JSON can tell', () => {
   expect(jsonFrom('{"port":81,"config":{"cpus":null}}')).toEqual({ port: 81, config: { cpus: null } })
   expect(() => jsonFrom('{"config":{"ram_mb":1e999}}')).toThrow('--data: the number at "ram_mb" is too large.')
   expect(() => jsonFrom('{')).toThrow('--data: must be JSON.')
+})
+
+test.each(['[]', '[{}]', '5', '"x"', 'null', 'true'])('--data is an object, and not %s', (text) => {
+  expect(() => jsonFrom(text)).toThrow('--data: must be a JSON object.')
+  expect(anyJsonFrom(text)).toEqual(JSON.parse(text))
+})
+
+test.each([
+  ['/seconds', 'must be at most 604800', '--seconds: must be at most 7d (604800 seconds)'],
+  [
+    '/timeout_seconds',
+    'must be from 0.001 to 2147483',
+    '--timeout: must be from 1ms (0.001 seconds) to 24d 20h (2147483 seconds)',
+  ],
+  ['/config/ram_mb', 'must be at least 16', '--ram-mb: must be at least 16m (16 MiB)'],
+  ['/config/ram_mb', 'must be at most 16777216', '--ram-mb: must be at most 16t (16777216 MiB)'],
+  ['/config/storage_gb', 'must be at most 1536', '--storage-gb: must be at most 1536g (1536 GiB)'],
+  ['/idle_stop_seconds', 'must be at least 1', '--idle-stop: must be at least 1s'],
+  ['/config/ram_mb', 'must be at least 0', '--ram-mb: must be at least 0'],
+  ['/config/cpus', 'must be at most 2, the CPUs of this host', '--cpus: must be at most 2, the CPUs of this host'],
+  ['/tags', 'at most 64 tags', 'tags of --data: at most 64 tags'],
+  ['/config/shm_mb', 'must be at most 512', 'config.shm_mb of --data: must be at most 512'],
+])('a bound at %s is told in the unit that people type', (pointer, detail, line) => {
+  const names = ['seconds', 'timeout', 'ram-mb', 'storage-gb', 'idle-stop', 'cpus', 'data']
+  const verb = { args: '<box>', flags: names.map((name) => [`--${name} <x>`, ''] as const) }
+  expect(faultLine({ pointer, detail }, verb, {})).toBe(line)
+})
+
+test('the longest life of a token is one that the service takes', () => {
+  const flags = [['--expires, --expires-in-seconds <time>', '']] as const
+  const detail = 'at most 2591683, because the token that you use expires on 2026-12-27T00:00:00.000Z.'
+  const line = faultLine({ pointer: '/expires_in_seconds', detail }, { args: '', flags }, {})
+  expect(line).toMatch(/^--expires-in-seconds: at most 29d 23h \(2591683 seconds\), because the token/)
+  expect(quantityOf('seconds', 'expires', '29d 23h')).toBeLessThanOrEqual(2_591_683)
 })
 
 test('a time that was long ago is the earliest', () => {

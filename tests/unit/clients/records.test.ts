@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { placeOf } from '../../../cli/output/fault-places.ts'
-import { recordText } from '../../../cli/output/records.ts'
+import { numberText, recordText } from '../../../cli/output/records.ts'
 
 const tableOf = (columns: readonly string[], rows: readonly Record<string, unknown>[]): string =>
   [columns.join('|'), ...rows.map((row) => columns.map((column) => String(row[column])).join('|'))].join('\n')
@@ -30,6 +30,14 @@ test('a record is told line by line, with what has fields of its own below, tabl
     '  db|/db|null',
     'none         -',
   ])
+})
+
+test('numbers are rounded for people, to three digits or to the point', () => {
+  const record = { size_gb: 0.48828125, storage_gb: 1_000_056.488, used: 0.0001068115234375, cpus: 1.5, port: 65_535 }
+  expect(recordText(record, tableOf).split('\n')).toEqual([
+    ...['size_gb     0.488', 'storage_gb  1000056', 'used        0.000107', 'cpus        1.5', 'port        65535'],
+  ])
+  expect([0.15011038, 99.96, 123.6, -0.12345, 0].map(numberText)).toEqual(['0.15', '100', '124', '-0.123', '0'])
 })
 
 test('lines of a value stay below their field', () => {
