@@ -45,8 +45,8 @@ async function whatHasLogs({ boxyard, project }: VerbContext, name: string): Pro
   const services: string[] = []
   const path = { project: project(), name }
   for await (const service of boxyard.list('listServices', { path })) services.push(service.name)
-  const told = services.length === 0 ? `${name} has no services` : `Services of ${name}: ${services.join(', ')}`
-  return new UsageError(`Name a service or a command. ${told}. To list its commands: boxyard ps ${name}`)
+  const known = services.length === 0 ? `${name} has no services` : `Services of ${name}: ${services.join(', ')}`
+  return new UsageError(`Name a service or a command. ${known}. To list its commands: boxyard ps ${name}`)
 }
 
 interface LogOptions {

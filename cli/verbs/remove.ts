@@ -62,9 +62,11 @@ async function namesWith({ boxyard, project }: VerbContext, tags: readonly strin
 /** Asks for confirmation to delete boxes in use: those that run or have snapshots, or all if they were `selected`. */
 async function isMeant(context: VerbContext, names: readonly string[], selected: boolean): Promise<boolean> {
   const uses = await Promise.all(names.map((name) => useOf(context, name)))
-  const told = names.flatMap((name, i) => (uses[i] ? [`${name} ${uses[i]}.`] : selected ? [`${name} is stopped.`] : []))
-  if (told.length === 0) return true
-  for (const line of told) reportLine(line)
+  const remarks = names.flatMap((name, i) =>
+    uses[i] ? [`${name} ${uses[i]}.`] : selected ? [`${name} is stopped.`] : [],
+  )
+  if (remarks.length === 0) return true
+  for (const line of remarks) reportLine(line)
   return askYes(names.length === 1 ? `Delete ${names[0]}?` : `Delete ${names.length} boxes?`)
 }
 
