@@ -1,3 +1,4 @@
+import { ApiError, ConnectionError } from '../../sdk/typescript/src/api-error.ts'
 import { type Boxyard, createBoxyard } from '../../sdk/typescript/src/boxyard.ts'
 import { OPERATIONS } from '../../sdk/typescript/src/generated/operations.ts'
 import { UsageError } from '../output/failures.ts'
@@ -53,10 +54,9 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): CommandCo
       if (!needsProject(verb) || connection().project !== null || connection().token() === null) return
       // A file of a checkout chose the service. The command decides whether that one gets the token.
       if (connection().chosen?.hasContext === true) return
-      // If the service does not answer, the error is that no project is selected.
-      const me = await boxyard()
-        .call('getMe', {})
-        .catch(() => null)
+      const { url, token } = connection()
+      const asked = createBoxyard({ url, token, attempts: 1 })
+      const me = await asked.call('getMe', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(unlessDecisive)
       allowed = namedProjects(me?.projects ?? [])
     },
     environment: process.env,
@@ -76,9 +76,16 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): CommandCo
   }
 }
 
-/** Returns whether a command calls an operation on a project. */
-function needsProject({ operations }: Verb): boolean {
-  return operations.some((id) => OPERATIONS[id].path.includes('{project}'))
+/** Returns whether a command calls an operation on a project, also for `api`, whose path may have one. */
+function needsProject({ words, operations, hostsNameProject }: Verb): boolean {
+  if (hostsNameProject === true) return false
+  return words === 'api' || operations.some((id) => OPERATIONS[id].path.includes('{project}'))
+}
+
+/** Returns null for an error after which the command reports that no project is selected. @throws the others */
+function unlessDecisive(error: unknown): null {
+  if (error instanceof ConnectionError || (error instanceof ApiError && error.status === 401)) throw error
+  return null
 }
 
 /** Returns the only project that the token allows. @throws UsageError */
@@ -97,3 +104,6 @@ function mayChange({ operations }: Verb): boolean {
 function remark(text: string): void {
   reportLine(`boxyard: ${text}`)
 }
+
+/** Longest wait for the projects of a token. */
+const ANSWER_MS = 5_000

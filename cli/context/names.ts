@@ -41,7 +41,8 @@ export function checkServiceUrl(url: string, source: string): string {
 
 /** Returns the projects that a service says a token names: none if it allows all. Leaves out what is not a name. */
 export function namedProjects(projects: '*' | readonly string[]): readonly string[] {
-  return projects === '*' ? [] : projects.filter((name) => NAME.test(name))
+  const names: readonly unknown[] = Array.isArray(projects) ? projects : []
+  return names.filter((name): name is string => typeof name === 'string' && NAME.test(name))
 }
 
 /** Returns the first names as text, with `…` for the rest. */

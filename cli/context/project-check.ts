@@ -30,6 +30,8 @@ export async function isEmptyProject({
   try {
     const connection = findConnection(flags, environment, process.cwd())
     if (context !== null && connection.context !== null && connection.context !== context) return null
+    // A file of a checkout chose the service.
+    if (connection.chosen?.hasContext === true) return null
     const boxyard = createBoxyard({ ...connection, attempts: 1 })
     allowed = (await boxyard.call('getMe', { signal })).projects
     if (isAllowed(project, allowed))

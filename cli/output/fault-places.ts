@@ -26,7 +26,7 @@ export function placeOf(pointer: string, { args, flags, fills = {} }: CommandSha
     flags.flatMap(([flag]) => (flag.match(/--[a-z-]+/g) ?? []).map((name) => [name.slice(2), flag] as const)),
   )
   for (const [i, field] of path.entries()) {
-    const name = [field.replaceAll('_', '-'), FLAGS[field] ?? ''].find(
+    const name = [field.replaceAll('_', '-'), own(FLAGS, field) ?? ''].find(
       (each) => known.has(each) && isGiven(each, given),
     )
     if (name === undefined) continue
@@ -36,7 +36,7 @@ export function placeOf(pointer: string, { args, flags, fills = {} }: CommandSha
   const [first = ''] = path
   const argument = (name: string): string | undefined =>
     args.match(/<[^>]+>|\[[^\]]+\]/g)?.find((word) => word.replaceAll(/[<>[\].]/g, '') === name)
-  const place = fills[first] ?? argument(first) ?? (first === 'name' ? argument('box') : undefined)
+  const place = own(fills, first) ?? argument(first) ?? (first === 'name' ? argument('box') : undefined)
   if (place !== undefined) return place
   if (path.length === 0) return 'the request'
   if (part === 'path' && first === 'project') return '--project'
@@ -49,6 +49,11 @@ function isGiven(name: string, given: VerbFlags): boolean {
   const [first = '', ...more] = name.split('-')
   const option = [first, ...more.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)].join('')
   return given['data'] === undefined || given[option] !== undefined
+}
+
+/** Returns the text at a name that a service may have chosen. */
+function own(texts: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(texts, name) ? texts[name] : undefined
 }
 
 function unescaped(segment: string): string {

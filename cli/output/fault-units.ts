@@ -6,7 +6,7 @@ import { timeText } from './units.ts'
  */
 export function withTypedUnits(field: string, detail: string): string {
   const unit = field.split('_').at(-1) ?? ''
-  const name = NAMES[unit]
+  const name = NAMES.get(unit)
   if (name === undefined) return detail
   return detail.replaceAll(BOUND, (bound, relation: string) => {
     const value = Number(bound.slice(relation.length))
@@ -34,5 +34,9 @@ function sizeOf(size: number, unit: string): string {
 const BOUND = /\b(at most |at least |less than |more than |from |to )\d+(?:\.\d+)?(?!\w|\.\d| [a-z]+s\b)/g
 const LOWER: ReadonlySet<string> = new Set(['at least ', 'more than ', 'from '])
 /** Names of the units of plain numbers, by the last word of a field. */
-const NAMES: Readonly<Record<string, string | undefined>> = { seconds: 'seconds', mb: 'MiB', gb: 'GiB' }
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['seconds', 'seconds'],
+  ['mb', 'MiB'],
+  ['gb', 'GiB'],
+])
 const SIZES = ['m', 'g', 't']

@@ -27,7 +27,7 @@ const create: Verb = {
   flags: [['--base <base>', 'base to create it from'], ...NEW_FLAGS],
   summary: 'Create a box and wait until it runs',
   examples: ['boxyard create web', 'boxyard create build --cpus 2 --ram-mb 2g --mount cache:/var/cache'],
-  operations: ['createBox', 'updateBox'],
+  operations: ['createBox'],
   run: (context, [name = ''], flags) => makeBox(context, { name }, flags),
 }
 
@@ -38,7 +38,7 @@ const fork: Verb = {
   flags: NEW_FLAGS,
   summary: 'Create a box with a copy of the disk of another box, or of its snapshot',
   examples: ['boxyard fork web try', 'boxyard fork web@good try'],
-  operations: ['createBox', 'updateBox'],
+  operations: ['createBox'],
   run: (context, [source = '', name = ''], flags) => makeBox(context, { name, fork: source }, flags),
 }
 

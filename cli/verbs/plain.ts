@@ -97,8 +97,7 @@ export function plainVerb(row: PlainVerb): Verb {
       })
       Object.assign(input.query, pairsOf(options['query'], '--query'))
       if (deletes !== undefined) {
-        const { path, query } = input
-        const deletion = { get: deletes, input: { path, query }, args: shown, given }
+        const deletion = { get: deletes, input: { path: input.path, query: {} }, args: shown, given }
         if (!(await isDeletionMeant(context, deletion, options))) return reportCanceled()
       }
       const answer = await callAndPrint(context, operation, {

@@ -37,6 +37,7 @@ const proxy: Verb = {
   ],
   summary: 'Run a SOCKS5 proxy until Ctrl-C. It connects only to ports of boxes, as BOX[.PROJECT].boxyard',
   examples: ['boxyard proxy', 'curl --socks5-hostname 127.0.0.1:1080 http://web.boxyard:8000/'],
+  hostsNameProject: true,
   operations: ['openPort'],
   run: async (context, _args, flags) => {
     const { serveSocks } = await import('../ports/socks.ts')

@@ -32,6 +32,7 @@ const sshProxy: Verb = {
   flags: [],
   summary: 'Act as the SSH server of a box on stdin and stdout, for ProxyCommand of OpenSSH',
   examples: [`ssh -o "ProxyCommand boxyard ssh-proxy -- '%h'" web.demo.boxyard`],
+  hostsNameProject: true,
   operations: ['streamExec', 'signalExec', 'openPort', 'readFile', 'writeFile', 'statFile', 'listFiles'],
   run: async (context, [host = '']) => {
     const opened = createHostOpener(context)(host)

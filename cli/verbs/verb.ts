@@ -34,6 +34,8 @@ export interface Verb {
   /** Help text beyond the summary. */
   details?: string
   examples: readonly string[]
+  /** Whether the hosts that it connects to name their projects. */
+  hostsNameProject?: true
   /** The operations that it calls. */
   operations: readonly OperationId[]
   /** Advice on what to do next after an error, by error code. */

@@ -138,7 +138,7 @@ const SETTINGS = {
     .nullable(),
 }
 
-/** `POST P/boxes`. A fork has the size, environment and settings of its source, unless the request sets them. */
+/** `POST P/boxes`. A fork has the size, environment, port and grace period of its source, unless the request sets them. */
 export const createBoxBodySchema = z
   .strictObject({
     name: boxNameSchema,

@@ -25,11 +25,14 @@ export class Loopback {
   readonly #shares
   /** Requests of each project, which take time of the agent's event loop also where nothing listens. */
   readonly #paces
+  /** Looks for the service of a port, which reads its whole record. */
+  readonly #causePaces
 
   constructor(deps: LoopbackDeps) {
     this.#deps = deps
     this.#shares = createFairShares(deps.atOnce)
     this.#paces = createBuckets({ perSecond: PER_SECOND, burst: BURST, clock: deps.clock })
+    this.#causePaces = createBuckets({ perSecond: CAUSES_PER_SECOND, burst: CAUSES_PER_SECOND, clock: deps.clock })
   }
 
   /** @throws ServiceError as `EdgeGate.reach` */
@@ -50,14 +53,19 @@ export class Loopback {
     const connect: EdgeReach['connect'] = () =>
       runtime.connect(owner.boxId, target.port).catch(async (error: unknown) => {
         const isSilent = error instanceof ServiceError && error.code === 'port_not_listening'
-        const cause = isSilent ? await this.#causeOf(owner.boxId, target.port) : null
+        const cause = isSilent ? await this.#causeOf(owner, target.port).catch(() => null) : null
         throw cause === null ? error : new ServiceError('port_unreachable', cause)
       })
     return { owner, release, connect }
   }
 
-  /** Returns why the service of a port does not listen, without its name. Null if it runs, or no service has the port. */
-  async #causeOf(boxId: string, port: number): Promise<string | null> {
+  /**
+   * Returns why the service of a port does not listen, without its name. Null if it runs, no service has the port, or the project has too
+   * many such requests.
+   */
+  async #causeOf({ project, boxId }: EdgeReach['owner'], port: number): Promise<string | null> {
+    if (this.#causePaces.waitOf(project) !== null) return null
+    this.#causePaces.take(project)
     const { services } = this.#deps
     const outline = (await services.of(boxId)).find((each) => targetsOf(each).active?.port === port)
     const record = outline === undefined ? null : await services.get(boxId, outline.name)
@@ -72,4 +80,5 @@ export class Loopback {
 
 const PER_SECOND = 500
 const BURST = 1_000
+const CAUSES_PER_SECOND = 20
 const CROWDED = 'Too many requests go to servers on the loopback of boxes, or to ports where nothing answers.'
