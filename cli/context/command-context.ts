@@ -51,10 +51,10 @@ export function createCommandContext(flags: CommandFlags, verb: Verb): CommandCo
       return boxyard()
     },
     findProject: async () => {
-      if (!needsProject(verb) || connection().project !== null || connection().token() === null) return
-      // A file of a checkout chose the service. The command decides whether that one gets the token.
-      if (connection().chosen?.hasContext === true) return
-      const { url, token } = connection()
+      if (!needsProject(verb)) return
+      const { url, token, project, chosen } = connection()
+      // A service that a file of a checkout chose gets the token only from the command.
+      if (project !== null || token() === null || chosen?.hasContext === true) return
       const asked = createBoxyard({ url, token, attempts: 1 })
       const me = await asked.call('getMe', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(unlessDecisive)
       allowed = namedProjects(me?.projects ?? [])

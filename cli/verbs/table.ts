@@ -1,11 +1,22 @@
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { withUnits } from '../output/units.ts'
 import { BOX_BRIEF, LEASE_BRIEF, SERVICE_BRIEF, URL_BRIEF } from './briefs.ts'
-import { SERVICE_COLUMNS, serviceRows } from './list-rows.ts'
 import type { PlainVerb } from './plain.ts'
 import { remarkKept, remarkPublic, tokenFirst, tokenId } from './remarks.ts'
 import { PREFIX, SNAPSHOT_COLUMNS, VOLUME_ROWS } from './volume-table.ts'
 
 const SNAPSHOT = 'snapshot read it from this snapshot of the box'
+
+/** Columns of services. */
+const SERVICE_COLUMNS = ['name', 'state', 'port', 'url', 'preview']
+
+/** Creates the rows of services, with the state of a preview that exists. A pure function. */
+export function serviceRows(answer: unknown): object[] {
+  const { services } = answer as AnswerOf<'listServices'>
+  return services.map(({ name, state, spec, active_url: url, preview }) => ({
+    ...{ name, state, port: spec.port, url, preview: preview?.state ?? null },
+  }))
+}
 
 /** The commands that are one operation each. They wait until their effect is complete. */
 export const PLAIN_VERBS: readonly PlainVerb[] = [

@@ -1,5 +1,5 @@
+import type { AnswerOf } from '../../sdk/typescript/src/calls.ts'
 import { MOUNT_BRIEF, VOLUME_BRIEF } from './briefs.ts'
-import { VOLUME_COLUMNS, volumeRows } from './list-rows.ts'
 import type { PlainVerb } from './plain.ts'
 import { hidingRemark, remarkKept } from './remarks.ts'
 
@@ -8,6 +8,20 @@ export const PREFIX = 'prefix only names with this prefix'
 
 /** The columns of snapshots, both of boxes and of volumes. */
 export const SNAPSHOT_COLUMNS = ['name', 'automatic', 'comment', 'size_bytes', 'created_at', 'id']
+
+/** Columns of volumes. */
+const VOLUME_COLUMNS = ['name', 'size_gb', 'used_bytes', 'attached', 'created_at', 'id']
+
+/** Adds to each volume where it is attached, such as `web:/srv/db` or `web:/srv/db:ro`. A pure function. */
+export function volumeRows(answer: unknown): object[] {
+  const { volumes } = answer as AnswerOf<'listVolumes'>
+  return volumes.map((volume) => ({
+    ...volume,
+    attached: volume.attachments.map(
+      ({ box, path, read_only: isReadOnly }) => `${box}:${path}${isReadOnly ? ':ro' : ''}`,
+    ),
+  }))
+}
 
 /** Ways on if a command of backups does not find its volume. */
 const BACKUP_WAYS = {

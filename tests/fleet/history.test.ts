@@ -37,16 +37,16 @@ async function untilServing(): Promise<void> {
 }
 
 /**
- * Saves etcd, runs `meanwhile`, and restores the copy, which lacks the changes of `meanwhile`. Then restarts the cells, which publish their
+ * Saves a copy of etcd, runs `change`, and restores the copy, so that etcd loses the change. Then restarts the cells, which publish their
  * state again.
  */
-async function restoreEtcd(meanwhile: () => Promise<void>): Promise<void> {
+async function restoreEtcd(change: () => Promise<void>): Promise<void> {
   const { plane, cells } = fleet
   await plane.stopServer()
   await plane.save()
   await plane.startServer()
   await untilServing()
-  await meanwhile()
+  await change()
   await plane.stopServer()
   await plane.restore()
   await plane.startServer()

@@ -9,7 +9,7 @@ import type { BoxCommands } from './commands.ts'
 
 /**
  * Gives a box that has never run a copy of its own machine id, and new SSH server keys if its root came with keys of another box. Programs
- * of the box make both, as its root and before anything else runs in it. The host only checks whether they are needed. Calls
+ * in the box create both. They run as its root, before all other programs. The host only checks whether they are needed. Calls
  * `onWaiting` before they run, since a hostile program may take all of the time. Never rejects. A box without these programs keeps its
  * files, and the agent logs that.
  */

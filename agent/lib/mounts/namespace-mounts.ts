@@ -116,7 +116,7 @@ function locate(rootFd: number, { path }: LocateTask): NamespaceOutcome {
 }
 
 // Unmounts by the name in its open parent directory. A mount point cannot be renamed, and renames above do not matter. An open descriptor
-// of the mount keeps it busy, so this holds none.
+// would keep the mount busy, so this function opens none.
 function unmountAt(rootFd: number, { path, mountId }: UnmountTask): NamespaceOutcome {
   const cut = path.lastIndexOf('/')
   const name = rawBytesOf(path.slice(cut + 1))

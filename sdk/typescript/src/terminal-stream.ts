@@ -36,8 +36,8 @@ export type Resume = (
 ) => AsyncGenerator<OutputPiece, ExecEnd>
 
 /**
- * Decides what happens when a socket is lost. A function resumes the stream. Null ends the stream with an error. `anew` does the same, and
- * after an overflow it discards output that the caller has not read.
+ * Says what to do when a socket is lost. A function resumes the stream. Null ends the stream with an error. `anew` also ends it with an
+ * error, and after an overflow discards output that the caller has not read.
  */
 export type Loss = Resume | 'anew' | null
 

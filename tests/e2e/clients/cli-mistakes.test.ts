@@ -48,7 +48,7 @@ describe('without a project', () => {
     expect(await cli.run(['ls', '-o', 'name'], await withToken(['demo']))).toMatchObject({ code: 0, stdout: 'web\n' })
   })
 
-  test('the error names those of the token, and none for all', async () => {
+  test('the error names the projects of the token, unless it allows all', async () => {
     const several = await cli.run(['ls'], await withToken(['demo', 'other']))
     const words =
       'No project is selected. Your token allows demo, other. Run boxyard use PROJECT, or add --project PROJECT.'
@@ -180,7 +180,7 @@ describe('a life of a token', () => {
   const token = (...flags: string[]) =>
     cli.run(['token', 'create', 'ci', '--projects', 'demo', '--permissions', 'read', ...flags])
 
-  test('is that of the examples, by either name of its flag', async () => {
+  test('may be set as in the examples, by either name of its flag', async () => {
     const { stdout } = await cli.run(['token', 'create', '--help'])
     const [, example = ''] = /Examples:\n +boxyard (.*)/.exec(stdout) ?? []
     expect(await cli.run(example.split(' '))).toMatchObject({ code: 0 })

@@ -8,12 +8,13 @@ import { escapeYaml, visibleJson, visibleLine, visibleText } from '../../../cli/
 import { progressLine } from '../../../cli/output/waiting.ts'
 import { allVerbs } from '../../../cli/verbs/all.ts'
 import { findVerbs } from '../../../cli/verbs/find.ts'
-import { serviceRows, volumeRows } from '../../../cli/verbs/list-rows.ts'
 import { lastLines } from '../../../cli/verbs/logs.ts'
 import { withoutCluster } from '../../../cli/verbs/more.ts'
 import { resultLine } from '../../../cli/verbs/sync.ts'
+import { serviceRows } from '../../../cli/verbs/table.ts'
 import { historyRow, usageRow } from '../../../cli/verbs/top.ts'
 import { openerOf } from '../../../cli/verbs/urls.ts'
+import { volumeRows } from '../../../cli/verbs/volume-table.ts'
 
 describe('a point stands for the box of the directory', () => {
   test.each([

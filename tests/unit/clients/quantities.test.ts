@@ -129,7 +129,7 @@ test.each([
   ['/config/cpus', 'must be at most 2, the CPUs of this host', '--cpus: must be at most 2, the CPUs of this host'],
   ['/tags', 'at most 64 tags', 'tags of --data: at most 64 tags'],
   ['/config/shm_mb', 'must be at most 512', 'config.shm_mb of --data: must be at most 512'],
-])('a bound at %s is told in the unit that people type', (pointer, detail, line) => {
+])('the error for a limit at %s uses the unit that people type', (pointer, detail, line) => {
   const names = ['seconds', 'timeout', 'ram-mb', 'storage-gb', 'idle-stop', 'cpus', 'data']
   const verb = { args: '<box>', flags: names.map((name) => [`--${name} <x>`, ''] as const) }
   expect(faultLine({ pointer, detail }, verb, {})).toBe(line)

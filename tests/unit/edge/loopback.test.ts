@@ -84,11 +84,14 @@ test.each([
   ['one that is stopped', { ...ranAtPort({}), desired: 'stopped' }, 'The service on port 5173 of this box is stopped.'],
   ['one that has ended', ranAtPort({ exitCode: 3 }), 'The service on port 5173 of this box has ended, and restarts.'],
   ['one that has ended for good', ranAtPort({}, 'never'), 'The service on port 5173 of this box has ended.'],
-] as const)('the cause why nothing listens is that of its service: %s', async (_what, service, message) => {
-  const refusal = new ServiceError('port_not_listening', 'Nothing listens.')
-  const reach = await loopback(100, { service, refusal }).at.reach(OPEN)
-  await expect(reach.connect()).rejects.toThrow(message)
-  // Another fault is its own cause.
-  const other = await loopback(100, { service }).at.reach(OPEN)
-  await expect(other.connect()).rejects.toBe(REFUSED)
-})
+] as const)(
+  'the error for a port without a listener gives the state of its service: %s',
+  async (_what, service, message) => {
+    const refusal = new ServiceError('port_not_listening', 'Nothing listens.')
+    const reach = await loopback(100, { service, refusal }).at.reach(OPEN)
+    await expect(reach.connect()).rejects.toThrow(message)
+    // Another fault is its own cause.
+    const other = await loopback(100, { service }).at.reach(OPEN)
+    await expect(other.connect()).rejects.toBe(REFUSED)
+  },
+)

@@ -47,7 +47,7 @@ describe('the settings of a box', () => {
     expect(sent).toEqual(changes)
   })
 
-  test('keep what somebody else changed meanwhile', () => {
+  test('keep the changes of other users', () => {
     const now = boxWith({
       config: { ...CONFIG, cpus: 2 },
       environment: { A: '1', B: 'theirs' },
